@@ -3,31 +3,51 @@
 //! In: a rendered request, and the pass that sends it. Out: the last response, whatever its status, or the
 //! reason why none came. The crate [`lifecycle_api_client`] sends and retries calls. This module adds what
 //! belongs to a pass: the trait that dry runs implement too, metrics and spans, error texts, and the decision
-//! whether a 404 means that the event's own resource does not exist.
+//! what an answer means: success, a failure, or that a resource does not exist. Only the API's own answer says
+//! the last.
 
 use std::future::Future;
 
-use lifecycle_core::api_call::{ApiFailure, ApiRequest, ApiResponse};
+use lifecycle_core::api_call::ApiRequest;
 use tokio::time::Instant;
 
 use crate::trace::TraceContext;
 
 mod endpoint;
-mod failure;
 mod http;
+mod identity;
+mod meaning;
+mod origin;
 mod own;
+mod room;
 
-pub use failure::{failure_text, is_resource_not_found};
+pub use lifecycle_api_client::Answer;
+
 pub use http::{ApiSetupError, HttpApi, Observers, backoff, default_headers};
+pub use identity::Identity;
+pub use meaning::{Meaning, meaning};
 pub use own::names_resource_of;
+pub use room::Kept;
 
 /// The pass that a call is part of.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub struct CallContext {
     /// The parent of the call's span.
     pub trace: TraceContext,
     /// The end of the pass: attempts and the delays between them end by then. `None` sets no limit.
     pub deadline: Option<Instant>,
+    /// What the pass keeps of its answers.
+    pub kept: Kept,
+}
+
+/// A call whose attempts all ended without a complete answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("no response after {attempts} attempt(s): {message}")]
+pub struct ApiFailure {
+    /// How many attempts the client made before it gave up.
+    pub attempts: u32,
+    /// Why the last attempt failed.
+    pub message: String,
 }
 
 /// Sends API calls: over the network, or to a dry run's canned answers.
@@ -37,7 +57,7 @@ pub trait Api: Send + Sync + 'static {
         &self,
         request: &ApiRequest,
         context: &CallContext,
-    ) -> impl Future<Output = Result<ApiResponse, ApiFailure>> + Send;
+    ) -> impl Future<Output = Result<Answer, ApiFailure>> + Send;
 
     /// The URL that a request for `url` goes to: a path below the API's base URL, or an absolute URL of another
     /// host.

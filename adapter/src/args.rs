@@ -67,10 +67,21 @@ pub struct CheckArgs {
     pub strict: bool,
     /// Print the rows of the decision table that each resource can reach.
     pub explain: bool,
-    /// Print the decision tree of each resource as a flowchart.
-    pub graph: bool,
+    /// What to draw.
+    pub graph: Graph,
     /// The format of the output.
     pub output: OutputFormat,
+}
+
+/// The drawing that `check` prints.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Graph {
+    /// No drawing.
+    None,
+    /// The order between the resources.
+    Order,
+    /// The decision tree of the resource of this name.
+    Resource(String),
 }
 
 /// The arguments of `dry-run`.
@@ -86,6 +97,8 @@ pub struct DryRunArgs {
     pub update: bool,
     /// Compare the trace with the folder's expected traces.
     pub check: bool,
+    /// Play each event again, and fail if a repeat writes although nothing was left to do.
+    pub repeat: bool,
 }
 
 /// The format in which a command prints its result.
@@ -127,7 +140,11 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocation
             flags: given(matches),
             strict: matches.get_flag("strict"),
             explain: matches.get_flag("explain"),
-            graph: matches.get_flag("graph"),
+            graph: match text(matches, "graph") {
+                None => Graph::None,
+                Some(name) if name.is_empty() => Graph::Order,
+                Some(name) => Graph::Resource(name),
+            },
             output: output_format(matches),
         }),
         Some(("schema", matches)) => Invocation::Schema(match text(matches, "file").as_deref() {
@@ -141,6 +158,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocation
             verbose: matches.get_flag("verbose"),
             update: matches.get_flag("update"),
             check: matches.get_flag("check"),
+            repeat: matches.get_flag("repeat"),
         }),
         _ => Invocation::Version,
     })
@@ -179,8 +197,14 @@ pub fn command() -> Command {
                 .arg(flag("strict", "Count warnings as errors"))
                 .arg(flag("explain", "Also print which rows of the decision table each resource can reach, and its decisions there"))
                 .arg(
-                    flag("graph", "Print the decision tree of each resource as Markdown with Mermaid, and diagnostics on standard error")
-                        .conflicts_with("explain"),
+                    Arg::new("graph")
+                        .long("graph")
+                        .value_name("RESOURCE")
+                        .num_args(0..=1)
+                        .require_equals(true)
+                        .default_missing_value("")
+                        .conflicts_with("explain")
+                        .help("Print what the resources wait for or, with a name, one resource's decision tree, as Markdown with Mermaid, and diagnostics on standard error"),
                 )
                 .arg(output()),
         )
@@ -202,6 +226,7 @@ pub fn command() -> Command {
                 .arg(output())
                 .arg(flag("verbose", "Print rendered manifests and bodies too").short('v'))
                 .arg(flag("check", "Compare with the folder's expected traces; exit 1 if they differ"))
+                .arg(flag("repeat", "Also play each event again; exit 1 if a repeat writes although nothing was left to do"))
                 .arg(flag("update", "Rewrite the folder's expected traces").conflicts_with("check")),
         )
         .subcommand(Command::new("version").about("Print version, commit and build date"))

@@ -29,7 +29,7 @@ use lifecycle_core::api_call::RetryBackoff;
 use lifecycle_core::proof::Signer;
 use lifecycle_core::task::Task;
 use lifecycle_core::task::compile::{Compiled, Surroundings, compile};
-use lifecycle_core::task::lint::lint;
+use lifecycle_core::task::lint::{lint, retries};
 use lifecycle_core::task::spec::TaskSpec;
 use lifecycle_core::template::Template;
 use lifecycle_service::logging::LogSettings;
@@ -38,6 +38,7 @@ use serde_json::Value;
 pub use self::files::Paths;
 use self::settings::DEPLOYMENT;
 use self::spec::AdapterSpec;
+use crate::field_types;
 pub use lifecycle_config::settings::{Environment, Flags};
 
 /// The resolved deployment file: every default is filled in. The task is separate, in [`Loaded`].
@@ -137,6 +138,20 @@ pub struct Loaded {
     pub warnings: Diagnostics,
 }
 
+impl AdapterConfig {
+    /// The limits of a call that sets none of its own.
+    fn call_limits(&self) -> retries::CallLimits {
+        retries::CallLimits {
+            timeout: self.api.timeout,
+            attempts: self.api.retry_attempts,
+            backoff: self.api.retry_backoff,
+            base_delay: self.api.base_delay,
+            max_delay: self.api.max_delay,
+            deadline: self.event_deadline,
+        }
+    }
+}
+
 /// Loads both configuration files.
 ///
 /// # Errors
@@ -169,9 +184,12 @@ pub struct Checked {
 /// Lists every error, warning and note of both files, and lints the task.
 #[must_use]
 pub fn check(paths: &Paths, environment: &Environment, flags: &Flags, program_version: &str) -> Checked {
-    let ReadFiles { task, mut diagnostics, .. } = read_files(paths, environment, flags, program_version);
+    let ReadFiles { adapter, task, mut diagnostics } = read_files(paths, environment, flags, program_version);
     if let Some(ValidTask { task, document }) = &task {
         diagnostics.extend(lint(task, document));
+        diagnostics.extend(field_types::lint(task, document));
+        let limits = adapter.as_ref().map(AdapterConfig::call_limits);
+        diagnostics.extend(limits.map(|limits| retries::lint(task, document, &limits)).unwrap_or_default());
     }
     diagnostics.sort();
     Checked { diagnostics, task: task.map(|valid| valid.task) }

@@ -12,7 +12,8 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use lifecycle_core::event::{EventError, LifecycleEvent};
+use lifecycle_core::event::LifecycleEvent;
+use lifecycle_errors::Chain;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -73,21 +74,26 @@ pub enum Message {
         /// The message's body: the `data` of the event.
         body: Bytes,
     },
+    /// The input itself could not take the message, for this reason; so it is logged and counted as every other
+    /// message that is no event.
+    Refused(String),
 }
 
 impl Message {
     /// Parses the event.
     ///
     /// # Errors
-    /// The message is larger than `max_bytes`, or is not a valid CloudEvent.
-    pub fn parse(&self, max_bytes: usize) -> Result<LifecycleEvent, EventError> {
-        match self {
+    /// The message is larger than `max_bytes`, or is not a valid CloudEvent. Returns the error's whole text.
+    pub fn parse(&self, max_bytes: usize) -> Result<LifecycleEvent, String> {
+        let parsed = match self {
+            Self::Refused(reason) => return Err(reason.clone()),
             Self::Structured(body) => LifecycleEvent::from_structured(body, max_bytes),
             Self::Binary { attributes, body } => {
                 let attributes = attributes.iter().map(|(name, value)| (name.as_str(), value.as_str()));
                 LifecycleEvent::from_binary(attributes, body, max_bytes)
             }
-        }
+        };
+        parsed.map_err(|error| Chain(&error).to_string())
     }
 }
 

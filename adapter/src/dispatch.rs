@@ -23,7 +23,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lifecycle_core::event::{LifecycleEvent, MAX_EVENT_BYTES};
-use lifecycle_errors::Chain;
 use tokio::sync::{mpsc, watch};
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::{Instant, timeout};
@@ -177,8 +176,7 @@ impl<H: Handler> Dispatcher<H> {
         self.metrics.consumed();
         let event = match message.parse(MAX_EVENT_BYTES) {
             Ok(event) => event,
-            Err(error) => {
-                let reason = Chain(&error).to_string();
+            Err(reason) => {
                 tracing::warn!(reason, "event refused, not to be tried again");
                 self.metrics.invalid(Invalid::Event);
                 return settlement.settle(Disposition::DeadLetter { reason });

@@ -1,24 +1,28 @@
 //! The command `dry-run`: runs the engine of `serve` on an in-memory object store and an API with canned
 //! answers.
 //!
-//! In: a scenario folder ([`scenario`]) or the Go adapter's dry-run flags ([`legacy`]). Out: the
-//! [`Trace`](trace::Trace) of the pass, printed or compared with the expected one, and an [`Ending`]. Fails
+//! In: a scenario folder ([`scenario`]), perhaps with a [`series`] of events, or the Go adapter's dry-run flags
+//! ([`legacy`]). Out: the [`Trace`](trace::Trace) of each pass, printed or compared with the expected one, and an
+//! [`Ending`]. Fails
 //! with a [`DryRunError`] if the input cannot be used; a failed pass is not an error, but an ending.
 //!
 //! A dry run opens no connection, and writes no file but the expected traces with `--update`. The store runs no
-//! controllers: objects get no status, and no dependent is deleted with its owner.
+//! controllers, so that objects get no status; between the events of a series it deletes dependents without owner, and
+//! the objects of deleted namespaces.
 
 pub mod canned_api;
 pub mod diff;
 pub mod expected;
 pub mod input;
 pub mod legacy;
+pub mod life;
+pub mod redact;
 pub mod scenario;
+pub mod series;
 pub mod text;
 pub mod trace;
 pub mod world;
 
-use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
@@ -27,7 +31,8 @@ use lifecycle_config::diagnostics::Diagnostics;
 
 use crate::args::{DryRunArgs, OutputFormat};
 use input::InputError;
-use text::Text;
+use life::Life;
+use series::SeriesError;
 use world::World;
 
 /// The output streams of a dry run.
@@ -50,6 +55,8 @@ pub enum Ending {
     Failed,
     /// The trace differs from the expected one.
     Unexpected,
+    /// With `--repeat`: a repeat of an event writes, although nothing was left to do.
+    RepeatWrites,
 }
 
 impl Ending {
@@ -58,7 +65,7 @@ impl Ending {
     pub fn exit_code(self) -> u8 {
         match self {
             Self::Good => 0,
-            Self::Failed | Self::Unexpected => 1,
+            Self::Failed | Self::Unexpected | Self::RepeatWrites => 1,
         }
     }
 }
@@ -83,6 +90,9 @@ pub enum DryRunError {
     /// The flags name API answers, but no event.
     #[error("--dry-run-event is required in dry-run mode; it names a file that holds one CloudEvent as JSON")]
     NoEvent,
+    /// A step of the series cannot be played.
+    #[error(transparent)]
+    Series(#[from] SeriesError),
     /// A trace could not be printed.
     #[error("failed to print the trace")]
     Print(#[source] io::Error),
@@ -107,17 +117,24 @@ pub async fn run_scenario<O: Write, E: Write>(
     streams: &mut Streams<O, E>,
 ) -> Result<Ending, DryRunError> {
     let folder = &arguments.scenario;
-    let world = scenario::load(folder, now)?;
-    if arguments.update {
-        expected::Traces::of(&world.play(false).await).write(folder)?;
-        return Ok(Ending::Good);
-    }
-    if arguments.check {
-        let difference = expected::Traces::of(&world.play(false).await).compare(folder)?;
+    let mut world = scenario::load(folder, now)?;
+    let steps = scenario::steps(folder, now)?;
+    let show = !arguments.update && !arguments.check;
+    let life = Life::play(&mut world, &steps, arguments.verbose && show, arguments.repeat).await?;
+    let ending = if arguments.update {
+        expected::Traces::of(&life).write(folder)?;
+        Ending::Good
+    } else if arguments.check {
+        let difference = expected::Traces::of(&life).compare(folder)?;
         streams.out.write_all(streams.coloured(difference.clone()).as_bytes()).map_err(DryRunError::Print)?;
-        return Ok(if difference.is_empty() { Ending::Good } else { Ending::Unexpected });
+        if difference.is_empty() { Ending::Good } else { Ending::Unexpected }
+    } else {
+        streams.show(&world, &life, arguments.output, arguments.verbose)?
+    };
+    for repeat in &life.repeats {
+        writeln!(streams.err, "Error: {repeat}").map_err(DryRunError::Print)?;
     }
-    streams.show(&world, arguments.output, arguments.verbose).await
+    Ok(if ending == Ending::Good && !life.repeats.is_empty() { Ending::RepeatWrites } else { ending })
 }
 
 /// Plays the event, answers and objects that the Go adapter's dry-run flags name.
@@ -128,28 +145,28 @@ pub async fn run_legacy<O: Write, E: Write>(
     request: &legacy::Request<'_>,
     streams: &mut Streams<O, E>,
 ) -> Result<Ending, DryRunError> {
-    let world = legacy::load(request)?;
-    streams.show(&world, request.flags.output, request.flags.verbose).await
+    let mut world = legacy::load(request)?;
+    let life = Life::play(&mut world, &[], request.flags.verbose, false).await?;
+    streams.show(&world, &life, request.flags.output, request.flags.verbose)
 }
 
 impl<O: Write, E: Write> Streams<O, E> {
-    async fn show(&mut self, world: &World, output: OutputFormat, verbose: bool) -> Result<Ending, DryRunError> {
-        let trace = world.play(verbose).await;
+    fn show(&mut self, world: &World, life: &Life, output: OutputFormat, verbose: bool) -> Result<Ending, DryRunError> {
         let text = match output {
-            OutputFormat::Text => self.coloured(Text { trace: &trace, verbose }.to_string()),
-            OutputFormat::Json => trace.to_json(),
+            OutputFormat::Text => self.coloured(life.to_text(verbose)),
+            OutputFormat::Json => life.to_json(),
         };
-        self.print(world, &text, &trace.errors).map_err(DryRunError::Print)?;
-        Ok(if trace.failed() { Ending::Failed } else { Ending::Good })
+        self.print(world, &text, &life.errors()).map_err(DryRunError::Print)?;
+        Ok(if life.failed() { Ending::Failed } else { Ending::Good })
     }
 
-    fn print(&mut self, world: &World, text: &str, errors: &BTreeMap<&str, String>) -> io::Result<()> {
+    fn print(&mut self, world: &World, text: &str, errors: &[String]) -> io::Result<()> {
         for warning in world.warnings().all() {
             writeln!(self.err, "{warning}")?;
         }
         self.out.write_all(text.as_bytes())?;
         self.out.flush()?;
-        errors.iter().try_for_each(|(phase, error)| writeln!(self.err, "Error in {phase}: {error}"))
+        errors.iter().try_for_each(|error| writeln!(self.err, "{error}"))
     }
 
     fn coloured(&self, text: String) -> String {

@@ -3,15 +3,15 @@
 //! In: a [`Need`] of one phase. Out: its [`Answer`]. Fetching never fails: an error is an answer too, and core
 //! decides what it means.
 
-use lifecycle_core::api_call::{ApiFailure, ApiRequest, ApiResponse};
+use lifecycle_core::api_call::{ApiRequest, Method};
 use lifecycle_core::event::LifecycleEvent;
 use lifecycle_core::scope::Scope;
-use lifecycle_core::stage::{Answer, CallError, Need, Phase, Progress, Stage};
+use lifecycle_core::stage::{Answer, CallError, Need, Phase, Progress, ReadError, Stage};
 use lifecycle_core::task::LogLevel;
 use lifecycle_service::files;
 use tokio::time::Instant;
 
-use crate::api::{Api, CallContext, failure_text, is_resource_not_found, names_resource_of};
+use crate::api::{Api, CallContext, Meaning, meaning, names_resource_of};
 use crate::secret::redacted_url;
 use crate::trace::TraceContext;
 
@@ -35,12 +35,21 @@ pub struct CallRecord {
     pub response_body: Option<String>,
 }
 
+/// What a pass looks for in the API's document about the event's resource.
+#[derive(serde::Deserialize)]
+struct Answered {
+    /// When the deletion began. A resource that is not being deleted has none, or null.
+    deleted_time: Option<serde_json::Value>,
+}
+
 /// Fetches the needs of one pass.
 pub struct Fetcher<'a, A> {
     api: &'a A,
     event: &'a LifecycleEvent,
     context: CallContext,
     phase: Phase,
+    /// Whether the API answered that the event's own resource is being deleted.
+    pub is_deleting: bool,
     /// The calls so far; `None` if the caller does not need them.
     pub calls: Option<Vec<CallRecord>>,
 }
@@ -48,8 +57,9 @@ pub struct Fetcher<'a, A> {
 impl<'a, A: Api> Fetcher<'a, A> {
     /// Creates a fetcher for the pass of `event`; it records its calls if `keep_calls`.
     pub fn new(api: &'a A, event: &'a LifecycleEvent, trace: &TraceContext, keep_calls: bool) -> Self {
-        let context = CallContext { trace: trace.clone(), deadline: None };
-        Self { api, event, context, phase: Phase::ParamExtraction, calls: keep_calls.then(Vec::new) }
+        let context = CallContext { trace: trace.clone(), ..CallContext::default() };
+        let calls = keep_calls.then(Vec::new);
+        Self { api, event, context, phase: Phase::ParamExtraction, is_deleting: false, calls }
     }
 
     /// Runs a stage to its end. Calls and delays end at `deadline`.
@@ -90,49 +100,52 @@ impl<'a, A: Api> Fetcher<'a, A> {
                 phase: self.phase,
                 method: request.method.as_str(),
                 url,
-                status: answer.as_ref().ok().map(|response| response.status),
+                status: answer.as_ref().ok().map(|response| response.status.as_u16()),
                 request_body: request.body.clone(),
                 response_body: answer.as_ref().ok().map(|response| response.body.clone()),
             });
         }
-        // Format the error text and its URL only for a failed call, because most calls succeed.
-        match answer {
-            Ok(response) if response.is_success() => Ok(response.body),
-            answer => Err(self.failure(&request, &answer)),
-        }
-    }
-
-    /// Converts a failed call to core's error, with its text.
-    fn failure(&self, request: &ApiRequest, answer: &Result<ApiResponse, ApiFailure>) -> CallError {
-        let url = self.redacted_url(request);
-        let text = failure_text(request, &url, answer).unwrap_or_default();
-        match answer {
-            Ok(response) if is_resource_not_found(response.status, &response.body) => {
-                if names_resource_of(self.event, &url) {
-                    CallError::Gone(text)
-                } else {
-                    CallError::ResourceNotFound(text)
-                }
+        let resolved = self.api.resolve_url(&request.url);
+        match (meaning(self.event, &request, &resolved, &answer), answer) {
+            (Meaning::Success, answer) => {
+                let body = answer.map(|answer| answer.body).unwrap_or_default();
+                self.note_deletion(&request, &resolved, &body);
+                Ok(body)
             }
-            Ok(_) | Err(_) => CallError::Failed(text),
+            (Meaning::Gone(text), _) => Err(CallError::Gone(text)),
+            (Meaning::NotFound(text), _) => Err(CallError::ResourceNotFound(text)),
+            (Meaning::Failed(text), _) => Err(CallError::Failed(text)),
         }
     }
 
-    /// The resolved URL without credentials, for errors, reports and traces.
+    /// Notes whether an answer at the own URL of the event's resource says that the resource is being deleted.
+    fn note_deletion(&mut self, request: &ApiRequest, resolved: &str, body: &str) {
+        // Most answers are about something that is not being deleted: they are not parsed once more.
+        let may_say_so = !self.is_deleting && request.method == Method::Get && body.contains("deleted_time");
+        self.is_deleting |= may_say_so
+            && names_resource_of(self.event, resolved)
+            && serde_json::from_str(body).is_ok_and(|answer: Answered| answer.deleted_time.is_some());
+    }
+
+    /// The resolved URL without credentials, for traces.
     fn redacted_url(&self, request: &ApiRequest) -> String {
         redacted_url(&self.api.resolve_url(&request.url))
     }
 }
 
-async fn read(path: &str, deadline: Option<Instant>) -> Result<String, String> {
-    let read = async { files::read_text_aside(path, FILE_LIMIT).await.map_err(|error| error.to_string()) };
+async fn read(path: &str, deadline: Option<Instant>) -> Result<String, ReadError> {
+    let text = |cause: &dyn std::fmt::Display| format!("failed to read {path}: {cause}");
+    let read = async {
+        files::read_text_aside(path, FILE_LIMIT).await.map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => ReadError::Missing(text(&error)),
+            _ => ReadError::Failed(text(&error)),
+        })
+    };
     let outcome = match deadline {
         Some(deadline) => tokio::time::timeout_at(deadline, read).await,
         None => Ok(read.await),
     };
-    outcome
-        .unwrap_or_else(|_| Err("the event's deadline passed".to_owned()))
-        .map_err(|cause| format!("failed to read {path}: {cause}"))
+    outcome.unwrap_or_else(|_| Err(ReadError::Failed(text(&"the event's deadline passed"))))
 }
 
 fn log(level: LogLevel, message: Result<String, String>) {
@@ -157,16 +170,16 @@ mod tests {
 
     use std::time::Duration;
 
-    use lifecycle_core::api_call::Method;
     use lifecycle_core::id::Generation;
 
     use super::*;
+    use crate::api::{self, ApiFailure};
 
     /// A fake API whose base URL contains credentials, and which fails every call.
     struct Absent;
 
     impl Api for Absent {
-        async fn call(&self, _: &ApiRequest, _: &CallContext) -> Result<ApiResponse, ApiFailure> {
+        async fn call(&self, _: &ApiRequest, _: &CallContext) -> Result<api::Answer, ApiFailure> {
             Err(ApiFailure { attempts: 1, message: "refused".to_owned() })
         }
 
@@ -175,18 +188,35 @@ mod tests {
         }
     }
 
-    #[tokio::test]
-    async fn errors_and_traces_show_no_url_credentials() {
-        let request = ApiRequest {
-            method: Method::Get,
-            url: "/x".to_owned(),
+    /// A fake API that answers every call with this body.
+    struct Answering(&'static str);
+
+    impl Api for Answering {
+        async fn call(&self, _: &ApiRequest, _: &CallContext) -> Result<api::Answer, ApiFailure> {
+            let content_type = Some("application/json".to_owned());
+            Ok(api::Answer { content_type, body: self.0.to_owned(), attempts: 1, ..api::Answer::default() })
+        }
+
+        fn resolve_url(&self, url: &str) -> String {
+            format!("/api/hyperfleet/v1{url}")
+        }
+    }
+
+    fn request(method: Method, url: &str) -> ApiRequest {
+        ApiRequest {
+            method,
+            url: url.to_owned(),
+            url_template: url.to_owned(),
             timeout: None,
             retry_attempts: None,
             retry_backoff: None,
             body: None,
             headers: Vec::new(),
-        };
-        let event = LifecycleEvent {
+        }
+    }
+
+    fn event() -> LifecycleEvent {
+        LifecycleEvent {
             event_id: "e-1".to_owned(),
             source: "tests".to_owned(),
             event_type: "reconcile".to_owned(),
@@ -199,7 +229,34 @@ mod tests {
             generation: Generation(1),
             owner: None,
             data: serde_json::Value::Null,
-        };
+        }
+    }
+
+    #[tokio::test]
+    async fn only_the_own_resource_with_a_deletion_time_is_being_deleted() {
+        let deleting = r#"{"id": "c-1", "deleted_time": "2026-01-01T00:00:00Z"}"#;
+        let get = |url: &str| request(Method::Get, url);
+        let cases = [
+            ("the own resource", get("/clusters/c-1"), deleting, true),
+            ("the own resource, which lives", get("/clusters/c-1"), r#"{"deleted_time": null}"#, false),
+            ("the own resource, without the key", get("/clusters/c-1"), r#"{"note": "deleted_time"}"#, false),
+            ("the key of a part of it", get("/clusters/c-1"), r#"{"spec": {"deleted_time": "x"}}"#, false),
+            ("no JSON", get("/clusters/c-1"), "deleted_time", false),
+            ("another resource", get("/clusters/c-2"), deleting, false),
+            ("an answer to a write", request(Method::Put, "/clusters/c-1/statuses"), deleting, false),
+        ];
+        let event = event();
+        for (name, request, body, expected) in cases {
+            let api = Answering(body);
+            let mut fetcher = Fetcher::new(&api, &event, &TraceContext::default(), false);
+            fetcher.answer(Need::Call(request)).await;
+            assert_eq!(fetcher.is_deleting, expected, "{name}");
+        }
+    }
+
+    #[tokio::test]
+    async fn errors_and_traces_show_no_url_credentials() {
+        let (request, event) = (request(Method::Get, "/x"), event());
         let mut fetcher = Fetcher::new(&Absent, &event, &TraceContext::default(), true);
         let Answer::Called(Err(error)) = fetcher.answer(Need::Call(request)).await else { panic!("an error") };
         let shown = "https://**REDACTED**@api/x?token=**REDACTED**";
@@ -212,6 +269,9 @@ mod tests {
     async fn endless_file_is_an_error() {
         let deadline = Instant::now() + Duration::from_secs(60);
         let error = read("/dev/zero", Some(deadline)).await;
-        assert_eq!(error, Err("failed to read /dev/zero: it has more than 1048576 bytes".to_owned()));
+        assert_eq!(
+            error,
+            Err(ReadError::Failed("failed to read /dev/zero: it has more than 1048576 bytes".to_owned()))
+        );
     }
 }

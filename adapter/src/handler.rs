@@ -22,13 +22,16 @@ use crate::pass::{PassReport, PassStatus};
 use crate::pipeline::Pipeline;
 use crate::trace;
 use crate::transport::Transport;
+use crate::transport::kubernetes::SERVER_WARNING;
 
 /// The label of warnings about payloads.
 const PAYLOAD_WARNING: &str = "payload";
+/// The label of warnings about params whose default stands in for a source that failed.
+const PARAM_DEFAULT: &str = "param_default";
 
 /// Every value of the label of `hyperfleet_adapter_warnings_total`.
 pub fn warnings() -> impl Iterator<Item = &'static str> {
-    WarningReason::ALL.into_iter().map(WarningReason::as_str).chain([PAYLOAD_WARNING])
+    WarningReason::ALL.into_iter().map(WarningReason::as_str).chain([PARAM_DEFAULT, PAYLOAD_WARNING, SERVER_WARNING])
 }
 
 /// Handles the events of one subscription.
@@ -89,6 +92,9 @@ impl<T, A> PassHandler<T, A> {
         let mut failed: Vec<Phase> = report.errors().iter().map(|error| error.phase.into()).collect();
         failed.dedup();
         self.metrics.event_finished(status, begun.elapsed(), &failed, (self.clock)());
+        for _ in &report.replaced {
+            self.metrics.warning(PARAM_DEFAULT);
+        }
         for precondition in &report.preconditions {
             let result = match (&precondition.error, precondition.met) {
                 (Some(_), _) => PreconditionResult::Error,
@@ -129,6 +135,9 @@ fn creation(outcome: &Outcome) -> Option<WriteResult> {
 
 /// Logs each phase's result once: every decision and its reason, but no payloads.
 fn log(report: &PassReport) {
+    for error in &report.replaced {
+        tracing::warn!(param = error.step, error = error.message, "a param failed, and its default is used");
+    }
     if let Some(error) = &report.params_error {
         let fate = if report.is_malformed { "it will not be tried again" } else { "nothing was done or reported" };
         tracing::error!(error = %error, "params could not be resolved; {fate}");

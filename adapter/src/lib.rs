@@ -20,6 +20,7 @@ pub mod dispatch;
 pub mod dry_run;
 pub mod executor;
 pub mod fetch;
+pub mod field_types;
 pub mod handler;
 pub mod input_metrics;
 pub mod metrics;

@@ -15,6 +15,8 @@ pub struct PassReport {
     pub scope: Scope,
     /// The failure of phase 1, which ended the pass.
     pub params_error: Option<PhaseError>,
+    /// The failures of params for which `on_error: default` put the default.
+    pub replaced: Vec<PhaseError>,
     /// Whether the event itself caused that failure, so that no redelivery can succeed.
     pub is_malformed: bool,
     /// The result of phase 2; `None` if phase 1 failed.

@@ -76,11 +76,17 @@ impl<T: Transport, A: Api> Pipeline<T, A> {
         let (params, resolver) = fetcher
             .drive(Phase::ParamExtraction, Resolver::new(&self.task, &self.host), &mut scope, before_reporting)
             .await;
+        let has_fetched = resolver.has_fetched();
+        report.replaced = resolver.into_replaced();
         match params {
-            Ok(()) => {}
+            Ok(()) if report.replaced.is_empty() => {}
+            Ok(()) => {
+                execution.note_replaced(&report.replaced);
+                execution.publish(&self.host, &mut scope);
+            }
             Err(Unresolved::Failed(error)) => {
                 report.params_error = Some(error);
-                report.is_malformed = !resolver.has_fetched();
+                report.is_malformed = !has_fetched;
                 return report.end(scope, fetcher.calls);
             }
             Err(Unresolved::Gone(message)) => {
@@ -113,7 +119,8 @@ impl<T: Transport, A: Api> Pipeline<T, A> {
         }
 
         execution.publish(&self.host, &mut scope);
-        let account = Account { outcomes: &report.outcomes, unread: Unread::of(&self.task, &verdict) };
+        let unread = Unread::of(&self.task, &verdict);
+        let account = Account { outcomes: &report.outcomes, unread, is_deleting: fetcher.is_deleting };
         let (post, _) =
             fetcher.drive(Phase::PostActions, Reporter::new(&self.task, account), &mut scope, deadline).await;
         report.post = Some(post);
@@ -181,6 +188,7 @@ impl PassReport {
         Self {
             scope: Scope::new(Timestamp::UNIX_EPOCH),
             params_error: None,
+            replaced: Vec::new(),
             is_malformed: false,
             verdict: None,
             preconditions: Vec::new(),

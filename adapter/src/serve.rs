@@ -34,7 +34,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use self::inputs::{Inputs, Running};
 use crate::admin::{self, Readiness};
-use crate::api::{self, ApiSetupError, HttpApi, Observers};
+use crate::api::{self, ApiSetupError, HttpApi, Identity, Observers};
 use crate::config::broker::{BrokerConfig, DEFAULT_PARALLELISM};
 use crate::config::{Environment, Loaded, dump};
 use crate::consumer::InputState;
@@ -48,6 +48,9 @@ use crate::transport::kubernetes::{self, KubernetesTransport};
 use crate::transport::observed::ObservedTransport;
 use crate::transport::router::Router;
 
+/// How often the adapter asks again while something else answers in the API's place: as seldom as it probes a
+/// dependency that is down for long.
+const ASK_AGAIN: Duration = Duration::from_secs(15);
 /// The time that the listeners and the trace exporter get to close.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -102,7 +105,8 @@ pub async fn serve(setup: Setup) -> anyhow::Result<()> {
 
     let mut supervisor = Supervisor::new(readiness.clone(), Arc::clone(&metrics));
     let suspicion = supervisor.suspicion();
-    let observers = Observers { propagate, suspicion: suspicion.clone(), metrics: Arc::clone(&metrics) };
+    let identity = Arc::new(Identity::new(readiness.clone()));
+    let observers = Observers { propagate, suspicion: suspicion.clone(), metrics: Arc::clone(&metrics), identity };
     let api = api_settings(&loaded, &environment, &version)
         .and_then(|settings| HttpApi::new(settings, observers))
         .context("failed to set up the HyperFleet API client")?;
@@ -123,6 +127,7 @@ pub async fn serve(setup: Setup) -> anyhow::Result<()> {
     };
     let inputs = Inputs::open(&loaded, broker.as_ref(), options.parallelism).await?;
 
+    let asking_again = AbortOnDropHandle::new(tokio::spawn(api.ask_again(ASK_AGAIN)));
     let handler = PassHandler::new(
         pipeline(loaded, &environment, transport, api),
         Arc::clone(&metrics),
@@ -134,7 +139,7 @@ pub async fn serve(setup: Setup) -> anyhow::Result<()> {
     let dispatcher = Dispatcher::new(Arc::new(handler), options, counted, intake.clone());
     let supervising = AbortOnDropHandle::new(tokio::spawn(supervisor.run()));
     let ended = run(inputs, dispatcher, intake, &readiness, &stop).await;
-    drop(supervising);
+    drop((supervising, asking_again));
 
     metrics.shutting_down();
     tokio::join!(exposed.stop(CLOSE_TIMEOUT), health.stop(CLOSE_TIMEOUT));

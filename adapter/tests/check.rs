@@ -183,9 +183,39 @@ fn explain_prints_the_reachable_rows_of_each_resource() {
 }
 
 #[test]
-fn graph_prints_a_page_with_a_flowchart_per_resource() {
+fn graph_prints_the_order_of_the_resources_on_one_screen() {
+    let chain: Vec<_> = ["volume", "database", "server", "gateway"].into_iter().enumerate().collect();
+    let resources = chain.iter().map(|(index, name)| {
+        let above = chain.get(index + 1).map_or(String::new(), |(_, above)| format!(" && !resources.?{above}.hasValue()"));
+        let below = index.checked_sub(1).map_or(String::new(), |below| {
+            format!("    when: {{expression: \"resources.?{}.?status.?ready.orValue(false)\"}}\n", chain[below].1)
+        });
+        format!(
+            "  - name: {name}\n    manifest: {{apiVersion: example.io/v1, kind: Part, metadata: {{name: {name}, namespace: x}}}}\n    discovery: {{namespace: x, by_name: {name}}}\n{below}    lifecycle: {{delete: {{when: {{expression: \"going{above}\"}}}}}}\n"
+        )
+    });
+    let params = "params:\n  - {name: going, source: {expression: \"event.kind == 'x'\"}}\nresources:\n";
+    let task = format!("{params}{}{POST}", resources.collect::<String>().replace("job", "server"));
     let folder = tempfile::tempdir().unwrap();
-    let output = check(folder.path(), DEPLOYMENT, RETAINED, &["--graph"]);
+    let output = check(folder.path(), DEPLOYMENT, &task, &["--graph"]);
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(printed.lines().count() <= 40, "{printed}");
+    insta::assert_snapshot!(printed);
+}
+
+#[test]
+fn graph_names_the_resources_when_it_draws_an_unknown_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = check(folder.path(), DEPLOYMENT, RETAINED, &["--graph=runs"]);
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(error.contains("--graph=runs names no resource of the task; its resources are space, run"), "{error}");
+    assert_eq!(output.status.code(), Some(1));
+}
+
+#[test]
+fn graph_of_a_resource_is_its_decision_tree() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = check(folder.path(), DEPLOYMENT, RETAINED, &["--graph=run"]);
     insta::assert_snapshot!(String::from_utf8_lossy(&output.stdout));
     assert!(String::from_utf8_lossy(&output.stderr).contains("orphan.when.expression: can never hold"), "{output:?}");
     assert_eq!(output.status.code(), Some(0));
@@ -232,6 +262,7 @@ fn rows_and_graphs_are_available_as_json() {
     let drawn = listed(&["--graph", "-o", "json"]);
     assert_eq!(drawn["resources"][1]["rows"], run["rows"]);
     let graph = drawn["resources"][1]["graph"].as_str().unwrap();
+    assert_eq!(drawn["resources"][1]["waits"]["creation"][0], json!({ "for": "space", "because": "owner" }));
     assert!(graph.starts_with("flowchart TD\n") && graph.contains("row14_fail_VersionNameTaken"), "{graph}");
 }
 
@@ -242,13 +273,18 @@ fn graph_of_every_example_is_a_valid_flowchart() {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples");
     let mut graphs = 0;
     for example in fs::read_dir(examples).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_dir()) {
-        let mut command = Command::cargo_bin("hyperfleet-adapter").unwrap();
-        let files = ["check", "--graph", "-c", "adapter-config.yaml", "-t", "task-config.yaml"];
-        let output = command.current_dir(&example).args(files).output().unwrap();
-        let page = String::from_utf8(output.stdout).unwrap();
-        for graph in page.split("```mermaid\n").skip(1) {
-            let graph = graph.split("```").next().unwrap();
-            assert_eq!(faults(graph), Vec::<&str>::new(), "{}", example.display());
+        let run = |flags: &[&str]| {
+            let mut command = Command::cargo_bin("hyperfleet-adapter").unwrap();
+            let files = ["check", "-c", "adapter-config.yaml", "-t", "task-config.yaml"];
+            String::from_utf8(command.current_dir(&example).args(files).args(flags).output().unwrap().stdout).unwrap()
+        };
+        let listed: Value = serde_json::from_str(&run(&["--graph", "-o", "json"])).unwrap();
+        let trees = listed["resources"].as_array().into_iter().flatten();
+        let mut drawn: Vec<String> = trees.map(|resource| resource["graph"].as_str().unwrap().to_owned()).collect();
+        let page = run(&["--graph"]);
+        drawn.extend(page.split("```mermaid\n").skip(1).map(|graph| graph.split("```").next().unwrap().to_owned()));
+        for graph in drawn {
+            assert_eq!(faults(&graph), Vec::<&str>::new(), "{}", example.display());
             graphs += 1;
         }
     }
@@ -288,4 +324,52 @@ fn missing_file_is_a_diagnostic() {
     let output = command.current_dir(folder.path()).env_clear().args(files).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stdout).contains("none.yaml: error: "), "{output:?}");
+}
+
+#[test]
+fn fields_of_another_type_are_reported_with_the_way_that_works() {
+    let task = |replicas: &str, patch: &str| {
+        format!(
+            "params: [{{name: n, source: event.size}}]\nresources:\n  - name: job\n    discovery: {{namespace: x, by_name: x}}\n    \
+             lifecycle:\n      patch: [{{when: {{expression: \"event.late\"}}, document: {{spec: {{paused: {patch}}}}}}}]\n    \
+             manifest:\n      apiVersion: apps/v1\n      kind: Deployment\n      metadata: {{name: x, namespace: x, labels: {{n: \"{{{{ .n }}}}\"}}}}\n      \
+             spec: {{replicas: {replicas}}}\n{POST}"
+        )
+    };
+    let at = "resources[0].manifest.spec.replicas: is";
+    let wants = "and Kubernetes wants an integer: it refuses the object";
+    let cases = [
+        (task("!!int \"{{ .n }}\"", "!!bool \"{{ .n }}\""), vec![]),
+        (task("3", "null"), vec![]),
+        (task("1{{ .n }}", "true"), vec![]),
+        (
+            task("\"{{ .n }}\"", "true"),
+            vec![format!("{at} text, {wants}"), "help: write `!!int \"{{ .n }}\"`".to_owned()],
+        ),
+        (
+            task("\"3\"", "true"),
+            vec![format!("{at} text, {wants}"), "help: write an integer, without quotes".to_owned()],
+        ),
+        (
+            task("{expression: n}", "true"),
+            vec![format!("{at} a mapping, {wants}"), "compute a param, and write `!!int \"{{ .param }}\"`".to_owned()],
+        ),
+        (
+            task("3", "\"{{ .n }}\""),
+            vec![
+                "patch[0].document.spec.paused: is text, and Kubernetes wants true or false".to_owned(),
+                "help: write `!!bool \"{{ .n }}\"`".to_owned(),
+            ],
+        ),
+        (task("{{ .n }}", "true"), vec!["in a manifest, for a number, `!!int \"{{ … }}\"`".to_owned()]),
+    ];
+    for (task, expected) in cases {
+        let folder = tempfile::tempdir().unwrap();
+        let output = check(folder.path(), DEPLOYMENT, &task, &[]);
+        let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+        for expected in &expected {
+            assert!(printed.contains(expected.as_str()), "no `{expected}` in:\n{printed}");
+        }
+        assert_eq!(printed.contains("0 errors"), expected.is_empty(), "{task}\n{printed}");
+    }
 }

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use hyperfleet_adapter::args::{DryRunArgs, LegacyDryRun, OutputFormat};
 use hyperfleet_adapter::config::{Environment, Flags, Paths};
 use hyperfleet_adapter::dry_run::expected::Traces;
+use hyperfleet_adapter::dry_run::life::Life;
 use hyperfleet_adapter::dry_run::text::without_colours;
-use hyperfleet_adapter::dry_run::trace::{ResourceTrace, Trace};
 use hyperfleet_adapter::dry_run::{Ending, Streams, input, legacy, run_legacy, run_scenario, scenario};
 use jiff::Timestamp;
 use lifecycle_service::version::Version;
@@ -33,26 +33,26 @@ fn name(folder: &Path) -> &str {
     folder.file_name().and_then(|name| name.to_str()).unwrap()
 }
 
+/// Plays a scenario, with all steps if it is a series.
+async fn life(folder: &Path, repeat: bool) -> Life {
+    let mut world = scenario::load(folder, NEVER).unwrap_or_else(|error| panic!("{}: {error:?}", name(folder)));
+    let steps = scenario::steps(folder, NEVER).unwrap_or_else(|error| panic!("{}: {error:?}", name(folder)));
+    Life::play(&mut world, &steps, false, repeat).await.unwrap_or_else(|error| panic!("{error}"))
+}
+
 fn captured() -> Streams<Vec<u8>, Vec<u8>> {
     Streams { out: Vec::new(), err: Vec::new(), colour: false }
 }
 
 fn json_of(folder: &Path) -> DryRunArgs {
-    DryRunArgs { scenario: folder.to_owned(), output: OutputFormat::Json, verbose: false, update: false, check: false }
-}
-
-/// Whether the scenario leaves nothing to do, so that the next event must not write.
-fn is_reconciled(trace: &Trace) -> bool {
-    let goes_on = |resource: &ResourceTrace| matches!(resource.result, "deleted" | "deleting" | "waiting");
-    !trace.failed() && !trace.resources.iter().any(goes_on)
-}
-
-fn writes(trace: &Trace) -> Vec<String> {
-    let operations = trace.transport_operations.iter();
-    operations
-        .filter(|operation| matches!(operation.operation, "apply" | "delete"))
-        .map(|operation| format!("{} {} {}", operation.operation, operation.kind, operation.name))
-        .collect()
+    DryRunArgs {
+        scenario: folder.to_owned(),
+        output: OutputFormat::Json,
+        verbose: false,
+        update: false,
+        check: false,
+        repeat: false,
+    }
 }
 
 #[test]
@@ -74,8 +74,7 @@ async fn every_scenario_has_its_expected_traces() {
     let update = std::env::var_os("UPDATE_EXPECTED").is_some();
     let mut differences = String::new();
     for folder in scenarios() {
-        let world = scenario::load(&folder, NEVER).unwrap_or_else(|error| panic!("{}: {error:?}", name(&folder)));
-        let traces = Traces::of(&world.play(false).await);
+        let traces = Traces::of(&life(&folder, false).await);
         if update {
             traces.write(&folder).unwrap();
         } else {
@@ -90,17 +89,51 @@ async fn repeated_event_of_a_reconciled_scenario_writes_nothing() {
     let mut reconciled = 0;
     for folder in scenarios() {
         let world = scenario::load(&folder, NEVER).unwrap();
-        if !is_reconciled(&world.play(false).await) {
+        if !world.play(false).await.leaves_nothing() {
             continue;
         }
         reconciled += 1;
         let before = world.objects();
         let again = world.play(false).await;
-        assert_eq!(writes(&again), Vec::<String>::new(), "{}", name(&folder));
+        assert_eq!(again.writes(), Vec::<String>::new(), "{}", name(&folder));
         assert_eq!(world.objects(), before, "{}", name(&folder));
         assert!(again.diffs.is_empty(), "{}", name(&folder));
     }
     assert!(reconciled >= 8, "only {reconciled} scenarios end reconciled");
+}
+
+#[tokio::test]
+async fn no_scenario_writes_when_an_event_is_repeated() {
+    for folder in scenarios() {
+        let repeats = life(&folder, true).await.repeats;
+        assert_eq!(repeats, Vec::<String>::new(), "{}", name(&folder));
+    }
+}
+
+/// A task whose patch never ends: it writes the time of each event, and its gate always holds.
+#[tokio::test]
+async fn repeat_option_fails_if_a_repeat_writes() {
+    let scratch = tempfile::tempdir().unwrap();
+    let folder = copied("34-life-of-a-cluster", scratch.path());
+    let repeat = DryRunArgs { repeat: true, ..json_of(&folder) };
+    let run = async || {
+        let mut streams = captured();
+        let ending = run_scenario(&repeat, NEVER, &mut streams).await.unwrap();
+        (ending, String::from_utf8(streams.err).unwrap())
+    };
+    assert_eq!(run().await, (Ending::Good, String::new()));
+
+    let task = folder.join("task-config.yaml");
+    let text = std::fs::read_to_string(&task).unwrap();
+    let patch = "    lifecycle:\n      patch:\n        - {when: {expression: \"!isDeleting\"}, document: {metadata: {annotations: {example.io/at: '{{ .now }}', example.io/n: '{{ len .resources }}'}}}}\n";
+    let first = text.find("    lifecycle:\n").unwrap();
+    let task_text = format!("{}{patch}{}", &text[..first], &text[first + "    lifecycle:\n".len()..]);
+    std::fs::write(&task, task_text).unwrap();
+    let (ending, told) = run().await;
+    assert_eq!((ending, ending.exit_code()), (Ending::RepeatWrites, 1));
+    let sentence =
+        "Error: step `the cluster is created`: a repeat of the event writes, although nothing was left to do: ";
+    assert!(told.contains(&format!("{sentence}patch Namespace cluster-c-7f3a")), "{told}");
 }
 
 #[tokio::test]
@@ -233,6 +266,36 @@ async fn unusable_inputs_are_refused_with_a_cure() {
     assert!(error.starts_with("--dry-run-event is required"), "{error}");
 }
 
+#[tokio::test]
+async fn missing_variable_names_the_file_of_variables() {
+    let scratch = tempfile::tempdir().unwrap();
+    let folder = copied("35-secret-from-text", scratch.path());
+    std::fs::remove_file(folder.join("environment.json")).unwrap();
+    let error = format!("{:#}", anyhow::Error::from(scenario::load(&folder, NEVER).err().unwrap()));
+    assert!(error.contains("required environment variable REGISTRY_TOKEN is not set"), "{error}");
+    assert!(error.contains("add it to `environment.json`"), "{error}");
+}
+
+#[tokio::test]
+async fn params_after_the_one_that_failed_are_shown_as_not_read() {
+    let scratch = tempfile::tempdir().unwrap();
+    let folder = copied("34-node-pool", scratch.path());
+    let event = folder.join("event.json");
+    let text = std::fs::read_to_string(&event).unwrap();
+    std::fs::write(&event, text.replace("owner_references", "owners")).unwrap();
+    let mut streams = captured();
+    let arguments = DryRunArgs { output: OutputFormat::Text, ..json_of(&folder) };
+    run_scenario(&arguments, NEVER, &mut streams).await.unwrap();
+    let text = String::from_utf8(streams.out).unwrap();
+    let line =
+        |name: &str| text.lines().find(|line| line.trim_start().starts_with(name)).unwrap_or_default().to_owned();
+    assert!(line("nodePoolId ").contains("np-2b91"), "{text}");
+    assert!(line("clusterId ").contains("(failed)"), "{text}");
+    for later in ["generation ", "nodePool ", "isDeleting "] {
+        assert!(line(later).contains("(not read: the pass ended before)"), "{text}");
+    }
+}
+
 fn forget(value: &mut Value, key: &str) {
     match value {
         Value::Object(members) => {
@@ -252,7 +315,7 @@ async fn go_adapters_flags_have_the_same_results() {
         // name. So the results are comparable only if the scenario writes no live object.
         let played = scenario::load(&folder, NEVER).unwrap().play(false).await;
         let discovery = discovery_file(&folder, scratch.path());
-        if discovery.is_some() && !writes(&played).is_empty() {
+        if discovery.is_some() && !played.writes().is_empty() {
             continue;
         }
         let flags = LegacyDryRun {
@@ -262,10 +325,13 @@ async fn go_adapters_flags_have_the_same_results() {
             verbose: false,
             output: OutputFormat::Json,
         };
+        let variables = folder.join("environment.json");
+        let environment =
+            if variables.exists() { input::read_environment(&variables).unwrap() } else { Environment::default() };
         let request = legacy::Request {
             flags: &flags,
             paths: &Paths { adapter: folder.join("adapter-config.yaml"), task: folder.join("task-config.yaml") },
-            environment: &Environment::default(),
+            environment: &environment,
             config_flags: &Flags::default(),
             version: &NO_BUILD,
             now: NEVER,
@@ -328,4 +394,101 @@ async fn trace_has_every_member_of_the_go_adapters() {
     let failed = played("11-name-taken").await;
     assert_eq!(failed["status"], "failed");
     assert!(failed.pointer("/errors/resources").is_some() && failed.pointer("/resources/0/error").is_some());
+}
+
+/// A task that copies a variable of the environment into objects, a gate, a report and a URL.
+const COPIES_A_SECRET: &str = r#"params:
+  - {name: token, source: env.TOKEN}
+  - {name: derived, source: {expression: "'x' + token.upperAscii()"}}
+  - {name: copy, source: derived}
+  - {name: tier, source: env.TIER, default: gold}
+preconditions:
+  - {name: ready, expression: "token != 'nothing'"}
+resources:
+  - name: secret
+    manifest:
+      apiVersion: v1
+      kind: Secret
+      metadata: {name: a, namespace: n}
+      stringData: {plain: "{{ .token }}", fixed: of-the-task}
+    discovery: {namespace: n, by_name: a}
+  - name: map
+    manifest:
+      apiVersion: v1
+      kind: ConfigMap
+      metadata: {name: b, namespace: n, annotations: {tier: "{{ .tier }}"}}
+      data: {bearer: "Bearer {{ .token }}", lower: "{{ lower .copy }}", kept: readable}
+    discovery: {namespace: n, by_name: b}
+    lifecycle:
+      create: {when: {expression: "copy != token && env.TOKEN != '' && resources.secret.stringData.fixed != ''"}}
+post:
+  payloads:
+    - name: status
+      build:
+        token: {expression: "token.replace('-', '_')"}
+        nested: [{again: "<{{ .token }}>"}]
+        kept: readable
+  post_actions:
+    - name: report
+      api_call: {method: PUT, url: "/x?y={{ .token }}", body: "{{ .status }}"}
+"#;
+
+#[tokio::test]
+async fn no_trace_contains_a_secret() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    write("adapter-config.yaml", "adapter: {name: a}\nclients: {hyperfleet_api: {base_url: http://api}}\n");
+    write("task-config.yaml", COPIES_A_SECRET);
+    write("environment.json", r#"{"TOKEN": "hunter-two"}"#);
+    write(
+        "event.json",
+        r#"{"specversion": "1.0", "id": "e", "source": "s", "type": "t", "time": "2026-01-01T00:00:00Z", "data": {"id": "c-1", "kind": "Cluster", "generation": 1}}"#,
+    );
+    std::fs::create_dir(folder.path().join("live")).unwrap();
+    write(
+        "live/a.yaml",
+        "apiVersion: v1\nkind: Secret\nmetadata:\n  name: a\n  namespace: n\n  labels: {hyperfleet.io/adapter: a, hyperfleet.io/resource: secret, hyperfleet.io/resource-id: c-1}\n  annotations: {hyperfleet.io/generation: '0'}\ndata: {old: bGl2ZS1zZWNyZXQ=}\nstringData: {plain: earlier}\n",
+    );
+    for output in [OutputFormat::Text, OutputFormat::Json] {
+        for verbose in [false, true] {
+            let mut streams = captured();
+            let arguments = DryRunArgs { output, verbose, ..json_of(folder.path()) };
+            run_scenario(&arguments, NEVER, &mut streams).await.unwrap();
+            let printed = String::from_utf8(streams.out).unwrap() + &String::from_utf8(streams.err).unwrap();
+            for secret in ["unter-two", "UNTER-TWO", "unter_two", "of-the-task", "bGl2ZS1zZWNyZXQ", "earlier"] {
+                assert!(!printed.contains(secret), "{secret} in:\n{printed}");
+            }
+            for kept in ["readable", "gold", "[redacted]", "[redacted, changed]"] {
+                assert!(printed.contains(kept), "no {kept} in:\n{printed}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn template_behind_a_tag_is_a_number_and_other_text_is_refused_as_by_a_server() {
+    let traced = async |replicas: &str, size: Value| {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+        write("adapter-config.yaml", "adapter: {name: a}\nclients: {hyperfleet_api: {base_url: http://api}}\n");
+        let task = format!(
+            "params: [{{name: n, source: event.size}}]\nresources:\n  - name: web\n    discovery: {{namespace: n, by_name: a}}\n    \
+             manifest:\n      apiVersion: apps/v1\n      kind: Deployment\n      metadata: {{name: a, namespace: n}}\n      \
+             spec: {{replicas: {replicas}}}\n"
+        );
+        write("task-config.yaml", &task);
+        let data = json!({"id": "c-1", "kind": "Cluster", "generation": 1, "size": size});
+        let event = json!({"specversion": "1.0", "id": "e", "source": "s", "type": "t", "data": data});
+        write("event.json", &event.to_string());
+        let mut streams = captured();
+        run_scenario(&json_of(folder.path()), NEVER, &mut streams).await.unwrap();
+        let trace: Value = serde_json::from_slice(&streams.out).unwrap();
+        (trace["discoveredResources"]["web"]["spec"]["replicas"].clone(), trace["resources"][0]["error"].to_string())
+    };
+    let (replicas, error) = traced("!!int \"{{ .n }}\"", json!(3)).await;
+    assert_eq!((replicas, error.as_str()), (json!(3), "null"));
+    let (_, error) = traced("!!int \"{{ .n }}\"", json!("three")).await;
+    assert!(error.contains("spec.replicas: the template's text is not an integer"), "{error}");
+    let (_, error) = traced("\"{{ .n }}\"", json!(3)).await;
+    assert!(error.contains("spec.replicas: is text, and Kubernetes wants an integer"), "{error}");
 }

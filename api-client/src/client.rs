@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{AGE, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER, USER_AGENT};
+use http::header::{AGE, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION, RETRY_AFTER, USER_AGENT};
 use http::{Method, StatusCode};
 use jiff::Timestamp;
 use lifecycle_errors::Chain;
@@ -19,13 +19,11 @@ use crate::retry::{self, DelayGrowth, Next, Outcome, RetryPolicy};
 use crate::tls;
 use crate::token::{TokenError, TokenFile};
 use crate::url::{Base, is_web_address};
-use crate::watch::{Outgoing, Watch, WatchAttempt};
+use crate::watch::{Outgoing, SMALL_BODY, Watch, WatchAttempt};
 
 /// The size limit of a response body, so that no server can exhaust the memory. Documents of the API are far
 /// smaller.
 const BODY_LIMIT: usize = 10 * 1024 * 1024;
-/// How many redirects are followed: the limit of Go's client.
-const REDIRECT_LIMIT: usize = 10;
 
 /// The settings with which a [`Client`] is built.
 #[derive(Debug, Clone)]
@@ -100,20 +98,29 @@ impl Request {
 }
 
 /// A complete answer, whatever its status.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Answer {
     /// The HTTP status of the answer; any status counts as an answer.
     pub status: StatusCode,
     /// The body's media type, from the header `Content-Type`.
     pub content_type: Option<String>,
-    /// Whether a redirect was followed, so that the answer comes from another URL than the requested one.
-    pub redirected: bool,
+    /// The target of a redirect, without credentials and query; the client does not follow it.
+    pub redirect: Option<String>,
     /// Whether a cache kept the answer for a while: the answer has the header `Age`, and it is not zero.
     pub cached: bool,
     /// The body of the answer, as text.
     pub body: String,
     /// The number of attempts made.
     pub attempts: u32,
+}
+
+impl Answer {
+    /// Whether the header `Content-Type` names this media type, with or without parameters.
+    #[must_use]
+    pub fn is_of_type(&self, media_type: &str) -> bool {
+        let written = self.content_type.as_deref().and_then(|value| value.split(';').next()).unwrap_or_default();
+        written.trim().eq_ignore_ascii_case(media_type)
+    }
 }
 
 /// A call that got no complete answer.
@@ -224,7 +231,7 @@ impl Client {
         let base_url = Url::parse(base_url).ok().filter(is_base).ok_or(SettingsError::BaseUrl)?;
         let http = reqwest::Client::builder()
             .tls_backend_preconfigured(tls::client_config().map_err(SettingsError::Tls)?)
-            .redirect(redirect::Policy::custom(follow))
+            .redirect(redirect::Policy::none())
             .tcp_keepalive(Duration::from_secs(30))
             .tcp_nodelay(true)
             .build()
@@ -335,15 +342,15 @@ impl Client {
         let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
         let retry_after = header(RETRY_AFTER).and_then(|value| retry::retry_after(value, Timestamp::now()));
         let content_type = header(CONTENT_TYPE).map(str::to_owned);
-        let redirected = *response.url() != outgoing.url;
         let cached = response.headers().get_all(AGE).iter().any(|age| age != "0");
         let status = response.status();
-        let body = read_body(response).await?;
+        let redirect = status.is_redirection().then(|| target(header(LOCATION), &outgoing.url));
+        let body = read_body(response, watched).await?;
         let stale_credential = match credential {
             Some((file, sent)) if status == StatusCode::UNAUTHORIZED => file.has_replaced(&sent).await,
             Some(_) | None => false,
         };
-        let answer = Answer { status, content_type, redirected, cached, body, attempts: 0 };
+        let answer = Answer { status, content_type, redirect, cached, body, attempts: 0 };
         Ok(Answered { answer, retry_after, stale_credential })
     }
 }
@@ -371,21 +378,31 @@ impl Probe {
     }
 }
 
-/// Follows redirects within one origin only, because headers and bodies may hold credentials meant for that
-/// origin.
-fn follow(attempt: redirect::Attempt<'_>) -> redirect::Action {
-    let stays = attempt.previous().last().is_some_and(|from| from.origin() == attempt.url().origin());
-    if stays && attempt.previous().len() <= REDIRECT_LIMIT { attempt.follow() } else { attempt.stop() }
+/// The target of a redirect, as far as an error text may show it: a query can hold credentials. Not followed,
+/// because no page at another URL is the API's answer to this request.
+fn target(location: Option<&str>, from: &Url) -> String {
+    let Some(mut target) = location.and_then(|location| from.join(location).ok()) else {
+        return "an unknown URL".to_owned();
+    };
+    target.set_query(None);
+    target.set_fragment(None);
+    // Fails only for a URL that cannot hold credentials.
+    let _ = (target.set_username(""), target.set_password(None));
+    target.to_string()
 }
 
-async fn read_body(mut response: Response) -> Result<String, CallError> {
+async fn read_body(mut response: Response, watched: &mut impl WatchAttempt) -> Result<String, CallError> {
     if response.content_length().is_some_and(|length| length > BODY_LIMIT as u64) {
         return Err(CallError::TooLong);
     }
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(|error| CallError::BrokenOff(error.without_url()))? {
-        if body.len() + chunk.len() > BODY_LIMIT {
+        let length = body.len() + chunk.len();
+        if length > BODY_LIMIT {
             return Err(CallError::TooLong);
+        }
+        if body.len() <= SMALL_BODY && length > SMALL_BODY {
+            watched.large().await;
         }
         body.extend_from_slice(&chunk);
     }

@@ -15,11 +15,12 @@
 //! | [`lookup`] | tells a resource that does not exist from every other 404 |
 //! | [`watch`] | a trait by which a program measures and traces its calls |
 //!
-//! The client sends the token and the default headers to the API's own origin only, and follows redirects
-//! only within an origin: otherwise a task that names a foreign URL would send it the program's credentials.
+//! The client sends the token and the default headers to the API's own origin only: otherwise a task that names
+//! a foreign URL would send it the program's credentials. It follows no redirect, because another URL's answer is
+//! not the API's answer to the request.
 //!
-//! No error of this crate contains a URL, because a URL can hold credentials; callers add a URL that their
-//! readers may see. The crate has no types of tasks, events, Kubernetes or databases.
+//! No error of this crate contains the URL of a request, because a URL can hold credentials; callers add a URL
+//! that their readers may see. The target of a redirect is shown without credentials and query. The crate has no types of tasks, events, Kubernetes or databases.
 
 pub mod client;
 pub mod lookup;

@@ -44,9 +44,9 @@ pub enum Unknown {
     /// The call failed before a complete answer arrived.
     #[error(transparent)]
     NoAnswer(Failure),
-    /// A redirect was followed, so another URL answered.
-    #[error("the answer comes from another URL")]
-    Redirected,
+    /// The answer is a redirect, which is not followed: another URL would have to answer.
+    #[error("HTTP status {0}, a redirect to {1}, which is not followed")]
+    Redirected(StatusCode, String),
     /// A cache answered, so the answer says what was true before.
     #[error("the answer comes from a cache")]
     Cached,
@@ -88,7 +88,7 @@ impl Unknown {
         match self {
             Self::Id => "invalid_id",
             Self::NoAnswer(_) => "no_answer",
-            Self::Redirected => "redirected",
+            Self::Redirected(..) => "redirected",
             Self::Cached => "cached",
             Self::Status(_) => "status",
             Self::NoResource => "no_resource",
@@ -117,7 +117,7 @@ impl Client {
 /// Another URL or a cache answered.
 pub fn check_source(answer: &Answer) -> Result<(), Unknown> {
     match answer {
-        Answer { redirected: true, .. } => Err(Unknown::Redirected),
+        Answer { redirect: Some(target), .. } => Err(Unknown::Redirected(answer.status, target.clone())),
         Answer { cached: true, .. } => Err(Unknown::Cached),
         Answer { .. } => Ok(()),
     }
@@ -154,8 +154,7 @@ pub fn check_absence(path: &str, answer: &Answer) -> Result<(), Unknown> {
     if answer.status != StatusCode::NOT_FOUND {
         return Err(Unknown::Status(answer.status));
     }
-    let media_type = answer.content_type.as_deref().and_then(|value| value.split(';').next()).unwrap_or_default();
-    if !media_type.trim().eq_ignore_ascii_case(problem::MEDIA_TYPE) {
+    if !answer.is_of_type(problem::MEDIA_TYPE) {
         return Err(Unknown::NoProblem);
     }
     let problem = Problem::parse(&answer.body).filter(|problem| problem.status == 404).ok_or(Unknown::NoProblem)?;

@@ -36,7 +36,8 @@ pub struct RetryPolicy {
     pub backoff: DelayGrowth,
     /// The delay between the first and the second attempt of a call to the HyperFleet API.
     pub base_delay: Duration,
-    /// The upper limit of a delay, also of one that the server requests.
+    /// The upper limit of a delay. The server may request a longer one, up to the call's deadline; this limit
+    /// bounds it in a call without a deadline.
     pub max_delay: Duration,
 }
 
@@ -137,8 +138,10 @@ where
             Next::AtOnce | Next::Final => return (outcome, made),
             Next::Later(server_delay) => server_delay.unwrap_or_default(),
         };
-        let delay = policy.delay(made, jitter()).max(server_delay.min(policy.max_delay));
-        if made >= allowed || deadline.is_some_and(|deadline| Instant::now() + delay >= deadline) {
+        let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        let server_delay = if left.is_some() { server_delay } else { server_delay.min(policy.max_delay) };
+        let delay = policy.delay(made, jitter()).max(server_delay);
+        if made >= allowed || left.is_some_and(|left| delay >= left) {
             return (outcome, made);
         }
         tracing::warn!(
@@ -288,6 +291,8 @@ mod tests {
             ("the server asks for a longer wait", vec![busy(4), ok()], 3, None, vec![0, 4], ok()),
             ("the server asks for a shorter wait", vec![busy(0), ok()], 3, None, vec![0, 1], ok()),
             ("the server asks for more than the cap", vec![busy(3600), ok()], 3, None, vec![0, 5], ok()),
+            ("more than the cap, before the deadline", vec![busy(60), ok()], 3, Some(61), vec![0, 60], ok()),
+            ("more than a clock holds", vec![busy(u64::MAX), ok()], 3, Some(61), vec![0], busy(u64::MAX)),
             ("the deadline comes before the wait ends", vec![answered(500); 4], 4, Some(3), vec![0, 1], answered(500)),
             ("the server's wait is beyond the deadline", vec![busy(5), ok()], 3, Some(4), vec![0], busy(5)),
             ("a renewed token is tried at once", vec![stale(), ok()], 1, None, vec![0, 0], ok()),

@@ -1,12 +1,16 @@
 //! A trait by which a program measures and traces the attempts of its calls.
 //!
 //! In: the beginning, sending and end of each attempt. Out: headers to add to the request, such as those of a trace.
-//! A watch can neither fail nor stop a call.
+//! A watch can delay the reading
+//! of a large answer, but neither fail nor stop a call.
 
 use http::{HeaderMap, Method, StatusCode};
 use reqwest::Url;
 
 use crate::client::CallError;
+
+/// The size in bytes of an answer above which [`WatchAttempt::large`] is called.
+pub const SMALL_BODY: usize = 256 * 1024;
 
 /// The request of a call, which every attempt sends again.
 #[derive(Debug)]
@@ -34,6 +38,12 @@ pub trait Watch: Sync {
 pub trait WatchAttempt: Send {
     /// Called just before the request is sent; may add headers. From here on, the attempt waits for the server.
     fn sending(&mut self, headers: &mut HeaderMap);
+
+    /// Called once before the client receives more than [`SMALL_BODY`] bytes of an answer; it goes on when the future ends.
+    /// The wait counts as time of the attempt.
+    fn large(&mut self) -> impl Future<Output = ()> + Send {
+        std::future::ready(())
+    }
 
     /// Called when the attempt ends, with the status of a complete answer, or with the error.
     fn ended(self, outcome: Result<StatusCode, &CallError>);

@@ -24,7 +24,7 @@ use serde_json::{Map, Value};
 pub use self::resolver::Resolver;
 use crate::decode::{Typing, coerce, normalize};
 use crate::diagnostics::{Diagnostic, Diagnostics, Severity};
-use crate::document::{Document, Path, Segment};
+use crate::document::{Content, Document, Path, Segment};
 
 /// The environment variables of the process, as a value.
 pub type Environment = BTreeMap<String, String>;
@@ -224,6 +224,16 @@ impl Settings {
     pub fn source(&self, key: &Path) -> Source {
         let in_file = || if self.document.node(key).is_some() { Source::File } else { Source::Default };
         self.origins.get(key).map_or_else(in_file, |origin| origin.source)
+    }
+
+    /// The environment variable that overrides what the file says about a key with a scalar value, and that text.
+    #[must_use]
+    pub fn overridden(&self, key: &Path) -> Option<(&str, &str)> {
+        let origin = self.origins.get(key).filter(|origin| origin.source == Source::Environment)?;
+        match &self.document.node(key)?.content {
+            Content::Scalar(scalar) => Some((&origin.name, &scalar.text)),
+            Content::List(_) | Content::Map(_) => None,
+        }
     }
 
     /// Builds a diagnostic about a key, at the line, variable or flag that its value came from.

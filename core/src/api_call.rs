@@ -1,4 +1,4 @@
-//! An HTTP call of a param, precondition or post action: as compiled, as rendered, and its response.
+//! An HTTP call of a param, precondition or post action: as compiled, and as rendered.
 
 use std::time::Duration;
 
@@ -75,6 +75,8 @@ pub struct ApiRequest {
     pub method: Method,
     /// The call's URL after its template was rendered.
     pub url: String,
+    /// The URL as the task writes it: what metrics show of it does not come from events.
+    pub url_template: String,
     /// The time limit of one attempt; see [`ApiCall::timeout`].
     pub timeout: Option<Duration>,
     /// How often the client may try the call in total; see [`ApiCall::retry_attempts`].
@@ -85,35 +87,6 @@ pub struct ApiRequest {
     pub body: Option<String>,
     /// The rendered headers, in order.
     pub headers: Vec<(String, String)>,
-}
-
-/// The response to a call, whatever its status.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ApiResponse {
-    /// The HTTP status code of the response.
-    pub status: u16,
-    /// The text of the response body.
-    pub body: String,
-    /// How many attempts the client made, the one with this response included.
-    pub attempts: u32,
-}
-
-/// A call whose attempts all ended without a response.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("no response after {attempts} attempt(s): {message}")]
-pub struct ApiFailure {
-    /// How many attempts the client made before it gave up.
-    pub attempts: u32,
-    /// Why the last attempt failed.
-    pub message: String,
-}
-
-impl ApiResponse {
-    /// Whether the status is 2xx.
-    #[must_use]
-    pub fn is_success(&self) -> bool {
-        (200..300).contains(&self.status)
-    }
 }
 
 impl ApiCall {
@@ -135,6 +108,7 @@ impl ApiCall {
         Ok(ApiRequest {
             method: self.method,
             url: self.url.render(scope)?,
+            url_template: self.url.source().to_owned(),
             timeout: self.timeout,
             retry_attempts: self.retry_attempts,
             retry_backoff: self.retry_backoff,

@@ -10,6 +10,7 @@
 
 mod abstract_value;
 mod answer;
+mod awaits;
 mod conditions;
 mod conversions;
 mod cost;
@@ -17,11 +18,13 @@ mod data;
 mod dialect;
 mod environment;
 mod evaluation;
+mod faults;
 mod internal;
 mod limits;
 mod lint;
 mod lists;
 mod node;
+mod null_tests;
 mod readings;
 mod summary;
 mod syntax;
@@ -39,8 +42,10 @@ use cel::common::ast::IdedExpr;
 use serde_json::Value;
 
 pub use self::abstract_value::{AbstractValue, Key, Possible, Presence, Relation};
+pub use self::faults::Fault;
 use self::internal::Internal;
 use self::lint::Name;
+pub use self::null_tests::NullTest;
 pub use self::readings::Reading;
 #[cfg(test)]
 pub(crate) use self::walk::VISITED;
@@ -192,6 +197,31 @@ impl Expression {
         self.parsed.program.patterns.iter().filter_map(|Internal(pattern)| pattern.as_ref().err())
     }
 
+    /// Whether it reads a variable for which `is_meant` holds.
+    #[must_use]
+    pub fn reads_variable(&self, is_meant: &dyn Fn(&str) -> bool) -> bool {
+        self.parsed.names.iter().any(|name| matches!(name, Name::Variable(variable) if is_meant(variable)))
+    }
+
+    /// Parts that fail in every evaluation that reaches them; `is_number` says whether a dotted path is a number.
+    #[must_use]
+    pub fn faults(&self, is_number: &dyn Fn(&str) -> bool) -> Vec<Fault> {
+        faults::faults(&self.parsed.tree, is_number)
+    }
+
+    /// Whether it fails unless every field of this path exists: it reads the path, and tests for none of its fields.
+    #[must_use]
+    pub fn demands(&self, path: &[&str]) -> bool {
+        faults::demands(&self.parsed.tree, path)
+    }
+
+    /// The condition of `condition ? text : …`, if it has this form.
+    #[must_use]
+    pub fn condition_of(&self, text: &str) -> Option<Self> {
+        let condition = faults::condition_of(&self.parsed.tree, text)?;
+        Some(Self::of_tree(format!("the condition of {}", self.source()), condition.clone()))
+    }
+
     /// Which entries of `resources` it can read.
     #[must_use]
     pub fn resource_reads(&self) -> &ResourceReads {
@@ -229,11 +259,23 @@ impl Expression {
         lint::reads(&self.parsed.tree, object).names
     }
 
+    /// Whether it reads the clock: `now()`, or a function that compares with it, such as `stableFor`.
+    #[must_use]
+    pub fn reads_clock(&self) -> bool {
+        self.reads_variable(&|name| name == environment::NOW)
+    }
+
     /// The paths of constant keys that it reads: the variable, then the keys below it, up to what is not constant.
     #[must_use]
     pub fn member_paths(&self) -> Vec<Vec<&str>> {
         let paths = self.parsed.paths.get_or_init(|| readings::paths(&self.parsed.tree));
         paths.iter().map(readings::Path::keys).collect()
+    }
+
+    /// Its tests for the presence of a field of the API that may be null, which are true for null.
+    #[must_use]
+    pub fn null_tests(&self) -> Vec<NullTest> {
+        null_tests::find(&self.parsed.tree)
     }
 
     /// What the expression reads of the scope: each path once, in the order of appearance, with its value now.
@@ -244,6 +286,12 @@ impl Expression {
     pub fn readings(&self, scope: &Scope) -> Vec<Reading> {
         let paths = self.parsed.paths.get_or_init(|| readings::paths(&self.parsed.tree));
         paths.iter().filter_map(|path| path.read(scope)).collect()
+    }
+
+    /// Whether it is only a path, such as `cluster.spec.?tier`, which fails for nothing but a missing value.
+    #[must_use]
+    pub fn is_path(&self) -> bool {
+        readings::is_path(&self.parsed.tree)
     }
 
     /// Evaluates to JSON, as payloads and traces show values.
@@ -293,6 +341,13 @@ impl Answer {
             Self::Value(value) => truthy(value),
         }
     }
+}
+
+/// The names of all functions, without those of namespaces such as `optional.of`.
+#[must_use]
+pub fn functions() -> Vec<&'static str> {
+    let all = environment::FUNCTIONS.iter().chain(environment::MEMBER_FUNCTIONS).copied().flatten();
+    all.copied().filter(|name| !name.contains('.')).collect()
 }
 
 /// The source of an expression on one line, for diagnostics and logs: each line break becomes a space.

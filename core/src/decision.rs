@@ -74,6 +74,18 @@ pub enum WaitReason {
     /// The object is to be deleted, and Kubernetes might delete with it an object of another resource that is still to be
     /// disowned. The text names that other object, and says why it counts as one to disown.
     DisownPending(String),
+    /// The gate `when` is false and reads the clock: a later event finds it true.
+    NotYet(NotYet),
+}
+
+/// A gate `when` that is false for now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotYet {
+    /// The gate's expression, on one line.
+    pub gate: String,
+    /// Whether the resource has no object of the desired generation because of that, so that the adapter is not done
+    /// with this generation.
+    pub holds_back: bool,
 }
 
 /// Why there is nothing to do.
@@ -85,6 +97,8 @@ pub enum SkipReason {
     NothingToDisown,
     /// The delete gate holds, and the object is absent.
     AlreadyAbsent,
+    /// No adapter wrote the object, so the adapter neither deletes nor disowns it.
+    NotOurs,
     /// The gate `when` is false.
     WhenFalse,
     /// The gate `lifecycle.create.when` is false.
@@ -131,6 +145,8 @@ pub enum FailReason {
     InvalidGeneration,
     /// An object that the resource does not own has the rendered name.
     NameTaken,
+    /// No adapter wrote the object that the adapter would have to update or replace, and the entry does not adopt.
+    NotOurs,
     /// The new version has the name of an existing version.
     VersionNameTaken,
     /// The configured owner is absent or terminating, or cannot own the object.
@@ -139,6 +155,8 @@ pub enum FailReason {
     Conflict,
     /// The API server rejected the object as invalid.
     Invalid,
+    /// An admission policy, a webhook or a quota denied the object, or its namespace is terminating.
+    Denied,
     /// The API server forbids the call.
     Forbidden,
     /// The kind or the namespace does not exist.
@@ -157,7 +175,7 @@ pub enum FailReason {
 
 impl FailReason {
     /// Every reason, so that the metrics can create a counter at zero for each.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 20] = [
         Self::DiscoveryFailed,
         Self::GateFailed,
         Self::RenderFailed,
@@ -165,10 +183,12 @@ impl FailReason {
         Self::InvalidLabel,
         Self::InvalidGeneration,
         Self::NameTaken,
+        Self::NotOurs,
         Self::VersionNameTaken,
         Self::OwnerUnavailable,
         Self::Conflict,
         Self::Invalid,
+        Self::Denied,
         Self::Forbidden,
         Self::NotFound,
         Self::TooManyRequests,
@@ -189,10 +209,12 @@ impl FailReason {
             Self::InvalidLabel => "InvalidLabel",
             Self::InvalidGeneration => "InvalidGeneration",
             Self::NameTaken => "NameTaken",
+            Self::NotOurs => "NotOurs",
             Self::VersionNameTaken => "VersionNameTaken",
             Self::OwnerUnavailable => "OwnerUnavailable",
             Self::Conflict => "Conflict",
             Self::Invalid => "Invalid",
+            Self::Denied => "Denied",
             Self::Forbidden => "Forbidden",
             Self::NotFound => "NotFound",
             Self::TooManyRequests => "TooManyRequests",
@@ -251,6 +273,7 @@ impl Decision {
             Self::Wait(WaitReason::Deleting) => "Deleting",
             Self::Wait(WaitReason::Terminating) => "Terminating",
             Self::Wait(WaitReason::DisownPending(_)) => "DisownPending",
+            Self::Wait(WaitReason::NotYet(_)) => "NotYet",
             Self::Skip(reason) => reason.as_str(),
             Self::Fail(failure) => failure.reason.as_str(),
         }
@@ -275,9 +298,11 @@ impl Decision {
             Self::Wait(WaitReason::Deleting),
             Self::Wait(WaitReason::Terminating),
             Self::Wait(WaitReason::DisownPending(String::new())),
+            Self::Wait(WaitReason::NotYet(NotYet { gate: String::new(), holds_back: false })),
             Self::Skip(SkipReason::Disowned),
             Self::Skip(SkipReason::NothingToDisown),
             Self::Skip(SkipReason::AlreadyAbsent),
+            Self::Skip(SkipReason::NotOurs),
             Self::Skip(SkipReason::WhenFalse),
             Self::Skip(SkipReason::CreateGateFalse),
             Self::Skip(SkipReason::ApplyGateFalse),
@@ -313,10 +338,14 @@ impl Decision {
             Self::Delete => "lifecycle.delete.when evaluated to true".to_owned(),
             Self::Wait(WaitReason::Deleting) => "deletion pending".to_owned(),
             Self::Wait(WaitReason::DisownPending(because)) => because.clone(),
+            Self::Wait(WaitReason::NotYet(NotYet { gate, .. })) => {
+                format!("when condition reads the clock and is false for now: {gate}")
+            }
             Self::Wait(WaitReason::Terminating) => "a version is terminating, and has to be gone first".to_owned(),
             Self::Skip(SkipReason::AlreadyAbsent) => "resource already deleted or never existed".to_owned(),
             Self::Skip(SkipReason::Disowned) => "the object was disowned".to_owned(),
             Self::Skip(SkipReason::NothingToDisown) => "nothing is there to disown".to_owned(),
+            Self::Skip(SkipReason::NotOurs) => "no adapter wrote the object, so it is left alone".to_owned(),
             Self::Skip(SkipReason::WhenFalse) => "when condition evaluated to false".to_owned(),
             Self::Skip(SkipReason::ApplyGateFalse) => "lifecycle.apply.when condition evaluated to false".to_owned(),
             Self::Skip(SkipReason::CreateGateFalse) => "lifecycle.create.when condition evaluated to false".to_owned(),
@@ -338,6 +367,7 @@ impl SkipReason {
             Self::Disowned => "Disowned",
             Self::NothingToDisown => "NothingToDisown",
             Self::AlreadyAbsent => "AlreadyAbsent",
+            Self::NotOurs => "NotOurs",
             Self::WhenFalse => "WhenFalse",
             Self::CreateGateFalse => "CreateGateFalse",
             Self::ApplyGateFalse => "ApplyGateFalse",

@@ -13,9 +13,11 @@ use serde_json::Value;
 
 use crate::id::Generation;
 
-/// The largest event that the adapter accepts, in bytes. Real events have a few kilobytes; 1 MiB each cannot
-/// exhaust the memory.
-pub const MAX_EVENT_BYTES: usize = 1 << 20;
+/// The largest event that the adapter accepts, in bytes. Real events have less than a kilobyte; 256 KiB each cannot
+/// exhaust the memory, whatever the broker delivers at once.
+pub const MAX_EVENT_BYTES: usize = 256 * 1024;
+/// The most JSON values in an event that the adapter accepts. Real events have about ten.
+pub const MAX_EVENT_VALUES: usize = 2_000;
 
 /// One CloudEvent about an API resource, after its attributes and `data` were validated.
 #[derive(Debug, Clone, PartialEq)]
@@ -65,6 +67,16 @@ pub enum EventError {
         /// The size of the rejected event, in bytes.
         bytes: usize,
         /// The size limit that the event exceeds, in bytes.
+        limit: usize,
+    },
+    /// The event has more JSON values than the limit, each of which takes far more memory than its text.
+    #[error("event `{id}` of {found} JSON values exceeds the limit of {limit}; send what is large by reference")]
+    TooManyValues {
+        /// The CloudEvent's `id`, by which its sender finds it; empty if it has none.
+        id: String,
+        /// The number of values of the rejected event, in the envelope or in `data`.
+        found: usize,
+        /// The limit that the event exceeds.
         limit: usize,
     },
     /// The body of a structured event is not JSON.

@@ -21,6 +21,8 @@ pub struct Execution {
     pub resources_skipped: bool,
     /// The reason of the first skip; empty if `resources_skipped` is false.
     pub skip_reason: String,
+    /// The failures of params for which `on_error: default` put the default, by the param's name.
+    pub param_errors: BTreeMap<String, PhaseError>,
     /// The failures of resources, by the resource's name in the task.
     pub resource_errors: BTreeMap<String, PhaseError>,
     /// The value of the task variable `adapter.outcomes`: what the adapter did with each resource.
@@ -28,6 +30,11 @@ pub struct Execution {
 }
 
 impl Execution {
+    /// Records the failures of params that their defaults replaced (phase 1).
+    pub fn note_replaced(&mut self, failures: &[PhaseError]) {
+        self.param_errors = failures.iter().map(|failure| (failure.step.clone(), failure.clone())).collect();
+    }
+
     /// Records the verdict of the preconditions (phase 2).
     pub fn note_verdict(&mut self, verdict: &Verdict) {
         match verdict {
@@ -88,8 +95,9 @@ impl Execution {
             Some(Phase::PostActions) => "PostActionFailed",
         };
         let messages: Vec<String> = self.errors.iter().map(ToString::to_string).collect();
-        let resource_errors: Map<String, Value> =
-            self.resource_errors.iter().map(|(name, failed)| (name.clone(), error(failed))).collect();
+        let by_name = |failures: &BTreeMap<String, PhaseError>| -> Map<String, Value> {
+            failures.iter().map(|(name, failed)| (name.clone(), error(failed))).collect()
+        };
         scope.set(
             "adapter",
             json!({
@@ -101,7 +109,8 @@ impl Execution {
                 "errorReason": reason,
                 "errorMessage": messages.join("; "),
                 "executionError": self.errors.first().map_or(Value::Null, error),
-                "resourceErrors": resource_errors,
+                "paramErrors": by_name(&self.param_errors),
+                "resourceErrors": by_name(&self.resource_errors),
                 "outcomes": self.outcomes,
             }),
         );

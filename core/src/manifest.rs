@@ -179,8 +179,14 @@ fn render(manifest: &Manifest, scope: &Scope) -> Result<Value, Failure> {
     let object = match manifest {
         Manifest::Inline(tree) => tree.render(scope).map_err(|error| render_failure(error.to_string()))?,
         Manifest::Text(template) => {
-            let text = template.render(scope).map_err(|error| render_failure(error.to_string()))?;
-            parse(&text)?
+            let (text, is_suspicious) =
+                template.render_watched(scope).map_err(|error| render_failure(error.to_string()))?;
+            let object = parse(&text)?;
+            if is_suspicious {
+                let parse = |text: &str| parse(text).ok();
+                template.confine(scope, &object, &[], parse).map_err(|error| render_failure(error.to_string()))?;
+            }
+            object
         }
     };
     match object {

@@ -1,12 +1,14 @@
 //! The outcome of each resource in a pass: its decision, and the result of carrying it out.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use crate::cel::Reading;
-use crate::decision::{Decision, FailReason, Failure};
+use crate::decision::{Decision, FailReason, Failure, SkipReason};
 use crate::id::GroupVersionKind;
 use crate::row::Row;
-use crate::warning::Warning;
+use crate::warning::{Warning, WarningReason};
 
 /// The outcome of one resource.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,6 +27,8 @@ pub struct Outcome {
     pub row: Row,
     /// The decision of that row: what the adapter should do with the resource.
     pub decision: Decision,
+    /// The first resource that failed before this one, if that is the reason of the decision.
+    pub failed_earlier: Option<String>,
     /// The result of carrying the decision out.
     pub result: OutcomeResult,
     /// Whether the resource has an orphan gate.
@@ -62,6 +66,8 @@ pub struct GateRecord {
     pub answer: GateAnswer,
     /// The variables that the gate read, with their values; empty unless a trace was asked for.
     pub readings: Vec<Reading>,
+    /// The other resources for which a gate that does not hold waits; empty unless a trace was asked for.
+    pub awaits: BTreeSet<String>,
 }
 
 impl GateRecord {
@@ -159,7 +165,16 @@ impl Outcome {
     /// Explains the outcome in a sentence for logs and traces.
     #[must_use]
     pub fn reason(&self) -> String {
-        self.failure().map_or_else(|| self.decision.sentence(), Failure::to_string)
+        let is_absent =
+            matches!(self.decision, Decision::Skip(SkipReason::AlreadyAbsent | SkipReason::NothingToDisown));
+        let lost = self.warnings.iter().find(|warning| warning.reason == WarningReason::OwnershipLost);
+        match (self.failure(), &self.failed_earlier, lost) {
+            (Some(failure), ..) => failure.to_string(),
+            (None, Some(earlier), _) => format!("the earlier resource `{earlier}` failed"),
+            // The sentence of these decisions says that no object exists.
+            (None, None, Some(lost)) if is_absent => lost.message.clone(),
+            (None, None, _) => self.decision.sentence(),
+        }
     }
 
     /// Says what would have to change for a later row of the decision table to match. Returns none for the last

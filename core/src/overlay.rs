@@ -6,10 +6,13 @@
 //! `conditions`, in any case of letters.
 //!
 //! Whatever the task's author configures, the adapter never reports `Available=True` after a failed write. It
-//! never reports `Finalized=True` while an object is unread, or while an object that must go could be neither
-//! disowned nor deleted: the API would then forget objects that still exist. And it reports `Finalized=True`
-//! once every object that must go is disowned or gone, because no expression of the author can distinguish a
-//! disowned object from an owned one.
+//! never reports `Finalized=True` while an object is unread, or while an object of a resource with a delete gate
+//! exists, or while an object that must go could be neither disowned nor deleted: the API would then forget
+//! objects that still exist. And while the API resource is being deleted, it reports `Finalized=True` once every
+//! object that must go is disowned or gone, because no expression of the author can distinguish a disowned object
+//! from an owned one.
+//!
+//! Nor does it report `Available=True` for a generation that waits for the clock: the live object is of an older one.
 //!
 //! A condition whose status is not `True`, `False` or `Unknown` is sent as `Unknown`, because the API would
 //! reject the whole report, with all its other conditions.
@@ -18,7 +21,7 @@ mod status;
 
 use self::status::{Condition, Element, Status};
 pub(crate) use self::status::{is_key, status_fault};
-use crate::decision::{Decision, DisownReason, FailReason, Failure, SkipReason};
+use crate::decision::{Decision, DisownReason, FailReason, Failure, NotYet, SkipReason, WaitReason};
 use crate::outcome::{Outcome, OutcomeResult};
 use crate::precondition::Verdict;
 use crate::row::Row;
@@ -32,6 +35,14 @@ pub(crate) const NOT_EVALUATED: &str = "StatusNotEvaluated";
 /// The reason of a condition whose configured reason is a template that failed.
 pub(crate) const REASON_NOT_RENDERED: &str = "ReasonNotRendered";
 
+/// The reason of `Available` while a generation waits for the clock.
+const WAITING: &str = "Waiting";
+
+/// The warning about a report that leaves `Finalized` as it is after a disowning.
+const NOT_DELETING: &str = "every object is disowned or gone, but `Finalized` stays as the task reports it: no answer of this pass \
+                            at the API resource's own URL has a `deleted_time`. If the API resource is being deleted, read it \
+                            with a param or a precondition: `api_call: {method: GET, url: …}`";
+
 /// The results of the preconditions and resources phases that statuses must agree with.
 #[derive(Debug, Clone, Copy)]
 pub struct Account<'a> {
@@ -40,6 +51,8 @@ pub struct Account<'a> {
     /// Why the pass read no object; `None` if it read them, or if that does not keep `Finalized` from being
     /// True.
     pub unread: Option<Unread<'a>>,
+    /// Whether the API answered in this pass that the event's own resource is being deleted.
+    pub is_deleting: bool,
 }
 
 /// Why no resource was read.
@@ -86,27 +99,36 @@ impl<'a> Unread<'a> {
 #[must_use]
 pub fn apply(text: String, account: Account<'_>) -> Corrected {
     let body = without_mark(&text);
-    let Some(mut status) = Status::read(body) else { return Corrected { text, lacks_generation: false } };
+    let Some(mut status) = Status::read(body) else {
+        return Corrected { text, lacks_generation: false, warning: None };
+    };
     let lacks_generation = !status.has_generation();
     let mut corrected = fill_in(&mut status) || status.has_repeated_keys;
-    if let Some(failed) = failed(account) {
-        correct(&mut status, "Available", &failed);
+    if let Some(unavailable) = failed(account).or_else(|| waiting(account)) {
+        correct(&mut status, "Available", &unavailable);
         corrected = true;
     }
     if let Some(unfinished) = unfinished(account) {
         withdraw(&mut status, "Finalized", &unfinished);
         corrected = true;
     }
-    if let Some(disowned) = disowned(account) {
-        match disowned {
-            Disowned::Objects(correction) => correct(&mut status, "Finalized", &correction),
-            Disowned::Nothing(correction) => add(&mut status, "Finalized", &correction),
+    let mut warning = None;
+    match disowned(account) {
+        None => {}
+        Some(disowned) if !account.is_deleting => {
+            warning = disowned.is_missing_in(&mut status).then(|| NOT_DELETING.to_owned());
         }
-        corrected = true;
+        Some(disowned) => {
+            match disowned {
+                Disowned::Objects(correction) => correct(&mut status, "Finalized", &correction),
+                Disowned::Nothing(correction) => add(&mut status, "Finalized", &correction),
+            }
+            corrected = true;
+        }
     }
     // Send the corrected members, not the original text, in which the API may find a second `conditions`.
     let text = if corrected { status.write() } else { body.to_owned() };
-    Corrected { text, lacks_generation }
+    Corrected { text, lacks_generation, warning }
 }
 
 /// A text after its correction.
@@ -116,6 +138,20 @@ pub struct Corrected {
     pub text: String,
     /// Whether the API would find a status without `observed_generation` in the text.
     pub lacks_generation: bool,
+    /// Why a condition stays as the task reports it although it may be wrong.
+    pub warning: Option<String>,
+}
+
+/// Whether the API would find a status in the text.
+#[must_use]
+pub fn is_status(text: &str) -> bool {
+    Status::read(without_mark(text)).is_some()
+}
+
+/// The JSON value with which the text begins, as far as the API reads it.
+#[must_use]
+pub fn first_value(text: &str) -> Option<serde_json::Value> {
+    serde_json::Deserializer::from_str(without_mark(text)).into_iter().next()?.ok()
 }
 
 /// Why the text does not begin with a JSON value; `None` if it does.
@@ -142,13 +178,28 @@ fn failed(account: Account<'_>) -> Option<Correction> {
     failures(account.outcomes.iter())
 }
 
+/// The correction of `Available` while a `when` that reads the clock keeps a resource from the event's generation. A
+/// report of the older object would tell the API that this generation is done.
+fn waiting(account: Account<'_>) -> Option<Correction> {
+    let waits = account.outcomes.iter().filter_map(|outcome| {
+        let Decision::Wait(WaitReason::NotYet(NotYet { gate, holds_back: true })) = &outcome.decision else {
+            return None;
+        };
+        Some(format!("resource {} waits until its gate `when` holds: {gate}", name(outcome)))
+    });
+    let message = waits.collect::<Vec<_>>().join("; ");
+    (!message.is_empty()).then_some(Correction { status: "False", reason: WAITING, message })
+}
+
 /// The correction of `Finalized` while an object is unread or could be neither deleted nor disowned. To an
 /// expression, an unread object looks absent.
-fn unfinished(Account { outcomes, unread }: Account<'_>) -> Option<Correction> {
+fn unfinished(Account { outcomes, unread, .. }: Account<'_>) -> Option<Correction> {
     let has_to_go = |outcome: &&Outcome| outcome.can_be_disowned || outcome.can_be_deleted;
     failures(outcomes.iter().filter(|outcome| has_to_go(outcome) || is_unread(outcome)))
-        .or_else(|| unread_inside(outcomes))
+        .or_else(|| warned(outcomes, WarningReason::NestedUnread, FailReason::DiscoveryFailed.as_str()))
         .or_else(|| unread.map(Unread::correction))
+        .or_else(|| warned(outcomes, WarningReason::OwnershipLost, "OwnershipLost"))
+        .or_else(|| remaining(outcomes))
         .or_else(|| {
             let terminating: Vec<&str> = outcomes.iter().filter(leaves_terminating).map(name).collect();
             let message = format!("an object is still terminating beside the disowned one: {}", terminating.join(", "));
@@ -156,11 +207,39 @@ fn unfinished(Account { outcomes, unread }: Account<'_>) -> Option<Correction> {
         })
 }
 
-/// A nested discovery that cannot be rendered makes its object unread.
-fn unread_inside(outcomes: &[Outcome]) -> Option<Correction> {
+/// The correction with the message of the first warning of a kind.
+fn warned(outcomes: &[Outcome], kind: WarningReason, reason: &'static str) -> Option<Correction> {
     let mut warnings = outcomes.iter().flat_map(|outcome| &outcome.warnings);
-    let unread = warnings.find(|warning| warning.reason == WarningReason::NestedUnread)?;
-    Some(Correction { status: "False", reason: FailReason::DiscoveryFailed.as_str(), message: unread.to_string() })
+    let warning = warnings.find(|warning| warning.reason == kind)?;
+    Some(Correction { status: "False", reason, message: warning.to_string() })
+}
+
+/// The correction while an object of a resource with a delete gate exists: an expression of the author may look
+/// at other objects, or at none.
+fn remaining(outcomes: &[Outcome]) -> Option<Correction> {
+    let remaining = outcomes.iter().filter(|outcome| outcome.can_be_deleted && !outcome.finalized && exists(outcome));
+    let told: Vec<String> = remaining
+        .map(|outcome| {
+            let place = [outcome.namespace.as_str(), &outcome.name];
+            let place = place.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("/");
+            format!("resource {}: {} {place} still exists", outcome.resource, outcome.kind.kind)
+        })
+        .collect();
+    (!told.is_empty()).then(|| Correction { status: "False", reason: "ObjectsRemain", message: told.join("; ") })
+}
+
+/// Whether an object of the resource exists at the end of the pass, live or terminating.
+fn exists(outcome: &Outcome) -> bool {
+    match outcome.result {
+        OutcomeResult::Created
+        | OutcomeResult::Updated
+        | OutcomeResult::Patched
+        | OutcomeResult::Recreated
+        | OutcomeResult::Disowned
+        | OutcomeResult::Deleting => true,
+        OutcomeResult::Deleted => false,
+        OutcomeResult::Skipped | OutcomeResult::Waiting | OutcomeResult::Failed(_) => outcome.versions > 0,
+    }
 }
 
 fn is_unread(outcome: &Outcome) -> bool {
@@ -205,6 +284,17 @@ enum Disowned {
     /// The resource had no object. The author's expressions see that too, so the author's condition stays if
     /// there is one.
     Nothing(Correction),
+}
+
+impl Disowned {
+    /// Whether the correction would change the status.
+    fn is_missing_in(&self, status: &mut Status<'_>) -> bool {
+        let mut reported = status.of_type("Finalized").map(|condition| condition.text("status")).peekable();
+        match self {
+            Self::Objects(_) => reported.peek().is_none() || reported.any(|status| status.as_deref() != Some("True")),
+            Self::Nothing(_) => reported.peek().is_none(),
+        }
+    }
 }
 
 /// The correction after a disowning: `Finalized` is True once no resource has an object left to disown or

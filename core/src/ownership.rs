@@ -88,6 +88,19 @@ impl Criteria<'_> {
         }
     }
 
+    /// The ownership label that the object has lost, if its other labels say that the resource wrote it.
+    ///
+    /// The resource does not own such an object, and the object is not gone either.
+    #[must_use]
+    pub fn lost_label(&self, version: &Version) -> Option<&'static str> {
+        if version.label(keys::RESOURCE) != Some(self.resource) || version.is_disowned() {
+            return None;
+        }
+        let keys = [keys::ADAPTER, keys::RESOURCE_ID];
+        let lost = keys.into_iter().find(|key| version.label(key).is_none())?;
+        (self.by_labels(version, true) == Owned::Yes).then_some(lost)
+    }
+
     /// Compares the ownership labels with the stamp, or with those that the manifest's author wrote in their
     /// place. `may_be_absent` says whether the resource also owns an object that lacks one of the labels.
     fn by_labels(&self, version: &Version, may_be_absent: bool) -> Owned {

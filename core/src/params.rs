@@ -1,15 +1,17 @@
 //! Phase 1 of a pass: resolves the task's params to variables.
 //!
 //! In: the task's params, the [`Host`] and the event's [`Scope`]. Out: the scope, with a variable for each
-//! param that has a value. Fails if a required param has no value; an optional one is then absent from the
-//! scope. Ends the pass if the API answers that the event's own resource does not exist.
+//! param that has a value. A param without a value gets its default, and is otherwise absent from the scope. Fails
+//! if a required param has no value, and if a source fails, such as a call that gets no answer: a default would then
+//! stand for a value that may exist. Ends the pass if the API answers that the event's own resource does not exist.
 
 use serde_json::Value;
 
+use crate::cel::{EvaluationError, EvaluationErrorKind};
 use crate::host::Host;
 use crate::precondition;
 use crate::scope::Scope;
-use crate::stage::{Answer, CallError, Need, Phase, PhaseError, Progress, Stage};
+use crate::stage::{Answer, CallError, Need, Phase, PhaseError, Progress, ReadError, Stage};
 use crate::task::{Param, ParamSource, Task};
 use crate::value::{self, Typed};
 
@@ -27,17 +29,28 @@ pub enum Unresolved {
 /// Resolves the params of one event, in order.
 #[derive(Debug)]
 pub struct Resolver<'t> {
+    task: &'t Task,
     host: &'t Host,
     params: std::slice::Iter<'t, Param>,
     waiting: Option<&'t Param>,
     has_fetched: bool,
+    replaced: Vec<PhaseError>,
+}
+
+/// Why a source gave no value.
+#[derive(Debug)]
+enum NoValue {
+    /// What was read does not contain the value.
+    Absent(String),
+    /// Nothing is known of the value: the source failed.
+    Failed(String),
 }
 
 impl<'t> Resolver<'t> {
     /// Starts before the first param.
     #[must_use]
     pub fn new(task: &'t Task, host: &'t Host) -> Self {
-        Self { host, params: task.params.iter(), waiting: None, has_fetched: false }
+        Self { task, host, params: task.params.iter(), waiting: None, has_fetched: false, replaced: Vec::new() }
     }
 
     /// Whether a param called the API or read a file.
@@ -47,6 +60,56 @@ impl<'t> Resolver<'t> {
     #[must_use]
     pub fn has_fetched(&self) -> bool {
         self.has_fetched
+    }
+
+    /// The failures for which `on_error: default` put the default of a param, in order.
+    #[must_use]
+    pub fn into_replaced(self) -> Vec<PhaseError> {
+        self.replaced
+    }
+
+    /// Applies the param's default and type, and sets its variable.
+    fn set_variable(
+        &mut self,
+        param: &Param,
+        extracted: Result<Typed, NoValue>,
+        scope: &mut Scope,
+    ) -> Result<(), PhaseError> {
+        let default = || param.default.clone().filter(|default| !default.is_null()).map(Typed::from);
+        let failed = |message: String| PhaseError { phase: Phase::ParamExtraction, step: param.name.clone(), message };
+        let not_extracted = |error: &str| {
+            let (name, source) = (&param.name, &param.source);
+            let required = if param.required { "required " } else { "" };
+            failed(format!("failed to extract {required}parameter '{name}' from source '{source}': {error}"))
+        };
+        let value = match extracted {
+            Ok(value) => {
+                let empty = value.value.is_null() || (value.value.as_str() == Some("") && value.kinds.is_empty());
+                let value = if empty { default().unwrap_or(value) } else { value };
+                let converted = convert(param, value).map(Some);
+                converted.map_err(|error| failed(format!("failed to convert parameter '{}': {error}", param.name)))
+            }
+            Err(NoValue::Absent(_)) if !param.required => Ok(default()),
+            Err(NoValue::Absent(error) | NoValue::Failed(error)) => Err(not_extracted(&error)),
+        };
+        let value = match value {
+            Err(error) if param.default_on_error => {
+                self.replaced.push(error);
+                default()
+            }
+            value => value?,
+        };
+        match value.filter(|value| !value.value.is_null()) {
+            Some(value) => {
+                // A boolean tells too little of a secret, and a default is not one.
+                let is_harmless = value.value.is_boolean() || param.default.as_ref() == Some(&value.value);
+                scope.conceal(&param.name, !is_harmless && is_secret(&param.source, self.host, scope));
+                scope.set_typed(&param.name, value);
+            }
+            None if param.required => return Err(not_extracted("it has no value")),
+            None => {}
+        }
+        Ok(())
     }
 }
 
@@ -58,19 +121,19 @@ impl Stage for Resolver<'_> {
             if let Answer::Called(Err(CallError::Gone(message))) = answer {
                 return Progress::Done(Err(Unresolved::Gone(message)));
             }
-            if let Err(error) = set_variable(param, fetched(param, answer).map(Typed::from), scope) {
+            if let Err(error) = self.set_variable(param, fetched(param, answer).map(Typed::from), scope) {
                 return Progress::Done(Err(error.into()));
             }
         }
-        for param in self.params.by_ref() {
-            match extract(param, self.host, scope) {
+        while let Some(param) = self.params.next() {
+            match extract(param, self.task, self.host, scope) {
                 Extraction::Needs(need) => {
                     self.waiting = Some(param);
                     self.has_fetched = true;
                     return Progress::Needs(need);
                 }
                 Extraction::Value(extracted) => {
-                    if let Err(error) = set_variable(param, extracted, scope) {
+                    if let Err(error) = self.set_variable(param, extracted, scope) {
                         return Progress::Done(Err(error.into()));
                     }
                 }
@@ -80,13 +143,25 @@ impl Stage for Resolver<'_> {
     }
 }
 
+/// Whether a source reads a secret: the environment, a file, a part of the configuration that is redacted elsewhere, or a
+/// param that does.
+fn is_secret(source: &ParamSource, host: &Host, scope: &Scope) -> bool {
+    match source {
+        ParamSource::Environment(_) | ParamSource::File { .. } => true,
+        ParamSource::Config(path) => found(host.config.value(), path) != found(host.config_unredacted.value(), path),
+        ParamSource::Path(path) => scope.is_concealed(path.split('.').next().unwrap_or_default()),
+        ParamSource::Expression(expression) => expression.reads_variable(&|name| scope.is_concealed(name)),
+        ParamSource::Event(_) | ParamSource::ApiCall(_) => false,
+    }
+}
+
 /// The result of extracting a param's value: known at once, or after a call or a file is read.
 enum Extraction {
     Needs(Need),
-    Value(Result<Typed, String>),
+    Value(Result<Typed, NoValue>),
 }
 
-fn extract(param: &Param, host: &Host, scope: &Scope) -> Extraction {
+fn extract(param: &Param, task: &Task, host: &Host, scope: &Scope) -> Extraction {
     let extracted = match &param.source {
         ParamSource::Environment(name) => {
             host.environment.value().get(name).cloned().ok_or_else(|| format!("environment variable {name} is not set"))
@@ -96,21 +171,35 @@ fn extract(param: &Param, host: &Host, scope: &Scope) -> Extraction {
         ParamSource::Path(path) => {
             let (first, rest) = path.split_once('.').unwrap_or((path, ""));
             match scope.lookup(first, rest) {
-                Some(value) => return Extraction::Value(value.map_err(|error| error.to_string())),
+                Some(value) => {
+                    return Extraction::Value(value.map_err(|error| NoValue::Absent(error.to_string())));
+                }
                 None => event_value(path, scope),
             }
         }
-        ParamSource::ApiCall(call) => match call.render(scope) {
-            Ok(request) => return Extraction::Needs(Need::Call(request)),
-            Err(error) => Err(error.to_string()),
-        },
+        ParamSource::ApiCall(call) => {
+            return match call.render(scope) {
+                Ok(request) => Extraction::Needs(Need::Call(request)),
+                Err(error) => Extraction::Value(Err(NoValue::Failed(error.to_string()))),
+            };
+        }
         ParamSource::Expression(expression) => {
             let answer = expression.evaluate_typed(scope).map(Option::unwrap_or_default);
-            return Extraction::Value(answer.map_err(|error| error.to_string()));
+            return Extraction::Value(answer.map_err(|error| not_evaluated(&error, task)));
         }
         ParamSource::File { path, .. } => return Extraction::Needs(Need::File(path.clone())),
     };
-    Extraction::Value(extracted.map(Typed::from))
+    Extraction::Value(extracted.map(Typed::from).map_err(NoValue::Absent))
+}
+
+/// An expression lacks its value if a key that it reads does not exist, or another param has no value.
+fn not_evaluated(error: &EvaluationError, task: &Task) -> NoValue {
+    let is_absent = match &error.kind {
+        EvaluationErrorKind::MissingKey { .. } => true,
+        EvaluationErrorKind::Undeclared(name) => task.params.iter().any(|param| param.name == *name),
+        EvaluationErrorKind::Other => false,
+    };
+    if is_absent { NoValue::Absent(error.to_string()) } else { NoValue::Failed(error.to_string()) }
 }
 
 fn event_value(path: &str, scope: &Scope) -> Result<Value, String> {
@@ -121,51 +210,22 @@ fn found(root: &Value, path: &str) -> Result<Value, String> {
     value::lookup(root, path).cloned().map_err(|error| error.to_string())
 }
 
-fn fetched(param: &Param, answer: Answer) -> Result<Value, String> {
+fn fetched(param: &Param, answer: Answer) -> Result<Value, NoValue> {
     match answer {
-        Answer::Called(Ok(body)) => precondition::response(&body),
-        Answer::Called(Err(error)) => Err(error.to_string()),
+        Answer::Called(Ok(body)) => precondition::response(&body).map_err(NoValue::Failed),
+        Answer::Called(Err(CallError::Gone(error) | CallError::ResourceNotFound(error))) => Err(NoValue::Absent(error)),
+        Answer::Called(Err(CallError::Failed(error))) => Err(NoValue::Failed(error)),
         Answer::Read(Ok(text)) => {
             let trims = matches!(param.source, ParamSource::File { trim: true, .. });
             if param.required && text.trim().is_empty() {
-                return Err("the file is blank".to_owned());
+                return Err(NoValue::Absent("the file is blank".to_owned()));
             }
             Ok(Value::from(if trims { text.trim() } else { &text }))
         }
-        Answer::Read(Err(error)) => Err(error),
-        Answer::Logged => Err("nothing was fetched".to_owned()),
+        Answer::Read(Err(ReadError::Missing(error))) => Err(NoValue::Absent(error)),
+        Answer::Read(Err(ReadError::Failed(error))) => Err(NoValue::Failed(error)),
+        Answer::Logged => Err(NoValue::Failed("nothing was fetched".to_owned())),
     }
-}
-
-/// Applies the param's default and type, and sets its variable.
-fn set_variable(param: &Param, extracted: Result<Typed, String>, scope: &mut Scope) -> Result<(), PhaseError> {
-    let default = || param.default.clone().filter(|default| !default.is_null()).map(Typed::from);
-    let failed = |message: String| PhaseError { phase: Phase::ParamExtraction, step: param.name.clone(), message };
-    let not_extracted = |error: &str| {
-        let (name, source) = (&param.name, &param.source);
-        failed(format!("failed to extract required parameter '{name}' from source '{source}': {error}"))
-    };
-    let value = match extracted {
-        Ok(value) => {
-            let empty = value.value.is_null() || (value.value.as_str() == Some("") && value.kinds.is_empty());
-            let value = if empty { default().unwrap_or(value) } else { value };
-            match convert(param, value) {
-                Ok(value) => Some(value),
-                Err(error) if param.required => {
-                    return Err(failed(format!("failed to convert parameter '{}': {error}", param.name)));
-                }
-                Err(_) => default(),
-            }
-        }
-        Err(error) if param.required => return Err(not_extracted(&error)),
-        Err(_) => default(),
-    };
-    match value.filter(|value| !value.value.is_null()) {
-        Some(value) => scope.set_typed(&param.name, value),
-        None if param.required => return Err(not_extracted("it has no value")),
-        None => {}
-    }
-    Ok(())
 }
 
 fn convert(param: &Param, value: Typed) -> Result<Typed, String> {

@@ -251,11 +251,12 @@ impl<'t> Planner<'t> {
         self.outcomes.len()
     }
 
-    /// Whether the failure of an earlier resource keeps the later ones from being applied. A failed deletion or disowning
+    /// The first earlier resource whose failure keeps the later ones from being applied. A failed deletion or disowning
     /// does not.
-    fn failed_earlier(&self) -> bool {
+    fn failed_earlier(&self) -> Option<&str> {
         let was_to_go = |outcome: &Outcome| matches!(outcome.decision, Decision::Delete | Decision::Disown(_));
-        self.outcomes.iter().any(|outcome| outcome.failure().is_some() && !was_to_go(outcome))
+        let failed = self.outcomes.iter().find(|outcome| outcome.failure().is_some() && !was_to_go(outcome));
+        failed.map(|outcome| outcome.resource.as_str())
     }
 
     fn resource(&self) -> &'t Resource {
@@ -268,7 +269,7 @@ impl<'t> Planner<'t> {
             scope,
             stamp: &self.stamp,
             unknown,
-            failed_earlier: self.failed_earlier(),
+            failed_earlier: self.failed_earlier().is_some(),
             pending_disowning: &PendingDisowning::default,
             keeps_readings: self.keeps_readings,
         }

@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use crate::api_call::ApiRequest;
-use crate::overlay::{self, Account};
+use crate::api_call::{ApiCall, ApiRequest};
+use crate::overlay::{self, Account, Corrected};
 use crate::payload;
 use crate::scope::Scope;
 use crate::stage::{Answer, CallError, Need, Phase, PhaseError, Progress, Stage, log_need};
@@ -116,7 +116,15 @@ impl<'t> Reporter<'t> {
         let built = payload::build(&payload.build, scope, &mut warnings).map_err(|error| error.to_string())?;
         let named = warnings.into_iter().map(|warning| format!("payload {}: {warning}", payload.name));
         self.report.warnings.extend(named);
-        Ok(Some(overlay::apply(value::json::to_string(&built), self.account).text))
+        Ok(Some(self.corrected(value::json::to_string(&built)).text))
+    }
+
+    /// Corrects a text that may be a status. The body of an action is often a payload, so a warning is reported once.
+    fn corrected(&mut self, text: String) -> Corrected {
+        let corrected = overlay::apply(text, self.account);
+        let warning = corrected.warning.as_ref().filter(|warning| !self.report.warnings.contains(warning));
+        self.report.warnings.extend(warning.cloned());
+        corrected
     }
 
     /// Returns why the action is skipped, or none if it runs.
@@ -132,6 +140,24 @@ impl<'t> Reporter<'t> {
     /// Returns the error of a payload that the action's body reads and that could not be built.
     fn payload_fault(&self, action: &Action) -> Option<String> {
         action.body_payloads.iter().find_map(|name| self.failed_payloads.get(name.as_str()).cloned())
+    }
+
+    /// Returns the error of a status report, written as text, in which a value has become structure, such as a
+    /// condition of its own. A payload may: its values are escaped. A text that is one action has no structure.
+    fn forgery(&self, call: &ApiCall, request: &ApiRequest, scope: &Scope) -> Option<String> {
+        let (template, body) = (call.body.as_ref()?, request.body.as_deref()?);
+        let payloads = self.task.payloads.iter().filter_map(|payload| scope.get(&payload.name)?.as_str());
+        let payloads: Vec<String> = payloads.map(str::to_owned).collect();
+        let source = template.source().trim();
+        let is_one_action = source.starts_with("{{") && source.ends_with("}}") && source.matches("{{").count() == 1;
+        if is_one_action || payloads.iter().any(|payload| payload == body) || !overlay::is_status(body) {
+            return None;
+        }
+        let Some(actual) = overlay::first_value(body) else {
+            return Some("the body of the report has values that cannot be checked; send a payload".to_owned());
+        };
+        let confined = template.confine(scope, &actual, &payloads, overlay::first_value);
+        confined.err().map(|error| format!("the body of the report: {error}"))
     }
 
     /// Records the end of the current action, and moves on to the next one.
@@ -203,9 +229,12 @@ impl Stage for Reporter<'_> {
                     if let Some(call) = &action.api_call {
                         match call.render(scope) {
                             Ok(mut request) => {
+                                if let Some(fault) = self.forgery(call, &request, scope) {
+                                    return self.fail_action(action, fault);
+                                }
                                 // The overlay corrects payloads too, but a body may also be written without a
                                 // payload.
-                                let corrected = request.body.map(|body| overlay::apply(body, self.account));
+                                let corrected = request.body.map(|body| self.corrected(body));
                                 let lacks_generation = corrected.as_ref().is_some_and(|body| body.lacks_generation);
                                 request.body = corrected.map(|body| body.text);
                                 if let Some(refusal) = refusal(&request, lacks_generation) {

@@ -13,7 +13,11 @@ use crate::field::Found;
 use crate::scope::{Scope, Variable};
 use crate::stage::{Answer, CallError, Need, Phase, PhaseError, Progress, Stage, log_need};
 use crate::task::{Capture, CaptureSource, Check, Precondition, Task};
+use crate::value::bounded::{self, BoundedError};
 use crate::value::{self, Typed};
+
+/// The most JSON values in a response of the API. They take about 10 MiB; a list of a thousand clusters has fewer.
+const MAX_RESPONSE_VALUES: usize = 100_000;
 
 /// The result of all preconditions.
 #[derive(Debug, Clone, PartialEq)]
@@ -156,12 +160,14 @@ impl Stage for Evaluator<'_> {
     }
 }
 
-/// Parses the JSON object in the body of a response. Captures read its members, so any other JSON fails.
+/// Parses the JSON object in the body of a response, unless it has too many values. Captures read its members, so any
+/// other JSON fails.
 pub(crate) fn response(body: &str) -> Result<Value, String> {
-    match serde_json::from_str(body) {
+    match bounded::parse(body.as_bytes(), MAX_RESPONSE_VALUES) {
         Ok(Value::Object(object)) => Ok(value::as_go_numbers(Value::Object(object))),
         Ok(_) => Err("the response is not a JSON object".to_owned()),
-        Err(error) => Err(format!("the response is not JSON: {error}")),
+        Err(BoundedError::NotJson(error)) => Err(format!("the response is not JSON: {error}")),
+        Err(error @ BoundedError::TooManyValues { .. }) => Err(format!("the response is too large: {error}")),
     }
 }
 

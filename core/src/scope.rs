@@ -5,7 +5,7 @@
 //! keeps the copy until the variable changes. Values that are the same for every event are one [`Variable`]
 //! that all scopes share, with its copy. Never fails.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
@@ -26,6 +26,8 @@ pub struct Scope {
     now: Timestamp,
     now_text: String,
     variables: BTreeMap<Arc<str>, Variable>,
+    /// The variables whose values logs and traces must not print.
+    concealed: BTreeSet<String>,
     /// All variables as template values; cleared by each change, and rebuilt from the copies that the
     /// variables keep.
     template_data: OnceLock<gotmpl::Value>,
@@ -36,7 +38,7 @@ impl Scope {
     #[must_use]
     pub fn new(now: Timestamp) -> Self {
         let now_text = now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
-        Self { now, now_text, variables: BTreeMap::new(), template_data: OnceLock::new() }
+        Self { now, now_text, variables: BTreeMap::new(), concealed: BTreeSet::new(), template_data: OnceLock::new() }
     }
 
     /// Returns the instant that `now()` and `{{ .now }}` give throughout the event.
@@ -91,6 +93,21 @@ impl Scope {
         } else {
             self.variables.entry(name.into()).or_default().set_member(key, value);
         }
+    }
+
+    /// Says whether logs and traces must not print the variable `name`, because its value comes from a secret.
+    pub fn conceal(&mut self, name: &str, is_concealed: bool) {
+        if is_concealed {
+            self.concealed.insert(name.to_owned());
+        } else {
+            self.concealed.remove(name);
+        }
+    }
+
+    /// Whether logs and traces must not print the variable `name`. They never print `env`.
+    #[must_use]
+    pub fn is_concealed(&self, name: &str) -> bool {
+        name == "env" || self.concealed.contains(name)
     }
 
     /// Returns the value of the top-level variable `name`; none if it is not set.

@@ -49,9 +49,20 @@ pub enum Answer {
     /// The body of a successful response, or the error.
     Called(Result<String, CallError>),
     /// The file's content, or the error.
-    Read(Result<String, String>),
+    Read(Result<String, ReadError>),
     /// The caller logged the line.
     Logged,
+}
+
+/// A file that was not read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ReadError {
+    /// The file does not exist.
+    #[error("{0}")]
+    Missing(String),
+    /// The file could not be read for any other reason; the text says why.
+    #[error("{0}")]
+    Failed(String),
 }
 
 /// An HTTP call without a successful response.

@@ -45,7 +45,7 @@ use regex::Regex;
 
 pub use self::candidate::Candidate;
 pub use self::census::Census;
-pub use self::contents::Contents;
+pub use self::contents::{Container, Contents};
 pub use self::doubt::Doubt;
 pub use self::judgement::{Judgement, Reading};
 pub use self::kinds::KindPattern;
@@ -71,8 +71,11 @@ pub struct Policy {
     pub min_age: Duration,
     /// The cluster-scoped kinds whose objects may be deleted; others are kept.
     pub cluster_scoped: Vec<KindPattern>,
+    /// The kinds whose objects may be deleted along with the namespace that they live in, or with their definition, if
+    /// nobody labelled them; other content keeps the namespace or definition.
+    pub goes_along: Vec<KindPattern>,
     /// The keys by one of which each object's ownership proof must be signed: while the adapters change their key, the
-    /// old one and the new one. Without a key, no proof is asked for.
+    /// old one and the new one. Without a key, no proof is asked for, and cluster-scoped objects are kept.
     pub signers: Vec<Signer>,
     /// The most orphans with which a pass deletes anything.
     pub limits: Limits,
@@ -83,16 +86,43 @@ pub struct Policy {
 pub struct Limits {
     /// The most orphans.
     pub objects: u64,
-    /// The most orphans as a share of the objects that could be orphans ([`Census::sweepable`]), in percent, rounded
-    /// down.
-    pub percent: u64,
+    /// The most orphans as a share of the objects that could be orphans ([`Census::sweepable`]).
+    pub share: Share,
+}
+
+/// A share of the objects that could be orphans.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Share {
+    /// So many percent, rounded down.
+    Percent(u64),
+    /// [`Share::PERCENT`], and in a small fleet up to [`Share::FEW`] objects as long as they are no more than a
+    /// [`Share::SMALL_FLEET`]th of all: one of four clusters can go, and an API that lost its data is noticed in a fleet
+    /// of any size.
+    Usual,
+}
+
+impl Share {
+    /// The usual share.
+    pub const PERCENT: u64 = 5;
+    /// About as many objects as one cluster has.
+    pub const FEW: u64 = 10;
+    /// The largest part of a small fleet is one of so many.
+    pub const SMALL_FLEET: u64 = 4;
+
+    fn of(self, inventory: u64) -> u64 {
+        let percent = |percent: u64| inventory.saturating_mul(percent) / 100;
+        match self {
+            Self::Percent(share) => percent(share),
+            Self::Usual => percent(Self::PERCENT).max(Self::FEW.min(inventory / Self::SMALL_FLEET)),
+        }
+    }
 }
 
 impl Limits {
     /// The most orphans among so many objects.
     #[must_use]
     pub fn of(&self, inventory: u64) -> u64 {
-        self.objects.min(inventory.saturating_mul(self.percent) / 100)
+        self.objects.min(self.share.of(inventory))
     }
 }
 

@@ -7,6 +7,7 @@ pub mod compile;
 mod gate_values;
 pub(crate) mod kinds;
 pub mod lint;
+pub mod order;
 pub mod reach;
 pub mod spec;
 
@@ -63,6 +64,8 @@ pub struct Param {
     pub default: Option<Value>,
     /// Whether the event fails without a value.
     pub required: bool,
+    /// Whether the default stands in for a source that fails; otherwise the event fails.
+    pub default_on_error: bool,
 }
 
 /// The source of a param's value.
@@ -207,6 +210,8 @@ pub struct Resource {
     pub owner: Option<usize>,
     /// How many former versions to keep, and for how long. With it, a recreation deletes nothing.
     pub retention: Option<Retention>,
+    /// Whether an update may take over an object that no adapter wrote.
+    pub adopt: bool,
 }
 
 /// How the adapter reaches the cluster in which a resource lives.
@@ -292,6 +297,8 @@ pub struct NestedDiscovery {
 pub struct Gates {
     /// `when`: asked before every write but deletion and disowning.
     pub when: Option<Expression>,
+    /// Whether `when` reads the clock, itself or through a param or capture: while it is false, it is a wait.
+    pub reads_clock: bool,
     /// `lifecycle.create.when`: asked while the object is absent, and before a recreation.
     pub create: Option<Expression>,
     /// `lifecycle.apply.when`: asked before every creation and update.
@@ -453,6 +460,38 @@ impl Task {
                 || resource.retention.is_some()
                 || resource.owner.is_some()
         })
+    }
+
+    /// Sets [`Gates::reads_clock`] of every resource, once params and captures are known.
+    pub(crate) fn find_clocks(mut self) -> Self {
+        let Self { params, preconditions, resources, .. } = &mut self;
+        let captures = preconditions.iter().flat_map(|precondition| &precondition.captures);
+        let captures = captures.filter_map(|capture| match &capture.source {
+            CaptureSource::Expression(source) => Some((&capture.name, source)),
+            CaptureSource::Field(_) => None,
+        });
+        let params = params.iter().filter_map(|param| match &param.source {
+            ParamSource::Expression(source) => Some((&param.name, source)),
+            ParamSource::Environment(_)
+            | ParamSource::Event(_)
+            | ParamSource::Config(_)
+            | ParamSource::Path(_)
+            | ParamSource::ApiCall(_)
+            | ParamSource::File { .. } => None,
+        });
+        let mut clocks: BTreeSet<&str> = BTreeSet::new();
+        let is_clocked = |source: &Expression, clocks: &BTreeSet<&str>| {
+            source.reads_clock() || source.reads_variable(&|name| clocks.contains(name))
+        };
+        for (name, source) in params.chain(captures) {
+            if is_clocked(source, &clocks) {
+                clocks.insert(name);
+            }
+        }
+        for gates in resources.iter_mut().map(|resource| &mut resource.gates) {
+            gates.reads_clock = gates.when.as_ref().is_some_and(|when| is_clocked(when, &clocks));
+        }
+        self
     }
 
     /// Whether several resources and nested discoveries have this name, so that nothing is certain of

@@ -27,6 +27,7 @@ use std::fmt;
 use std::sync::{Arc, LazyLock};
 
 use gotmpl::MissingKey;
+use lifecycle_config::document::Node;
 use serde_json::Value;
 
 use self::check::Findings;
@@ -34,6 +35,7 @@ use crate::resource_reads::ResourceReads;
 use crate::scope::Scope;
 
 mod check;
+mod confined;
 mod functions;
 mod origin;
 mod rewrite;
@@ -44,6 +46,7 @@ pub(crate) mod typed;
 mod url;
 mod yaml_scalar;
 
+pub use self::confined::Unconfined;
 pub use self::url::UrlTemplate;
 
 /// The longest text that a template may render, in bytes: 4 MiB, the largest message of gRPC. etcd's limit
@@ -133,6 +136,20 @@ fn at(position: Option<(usize, usize)>) -> String {
 pub struct RenderError {
     /// The error, such as a missing key or a failed function.
     pub message: String,
+}
+
+/// Returns the names of all functions that a template may call.
+#[must_use]
+pub fn functions() -> Vec<&'static str> {
+    functions::names()
+}
+
+impl TemplateError {
+    /// The function that the template calls and that does not exist, if that is the error.
+    #[must_use]
+    pub fn unknown_function(&self) -> Option<&str> {
+        self.message.strip_prefix("function \"")?.strip_suffix("\" not defined")
+    }
 }
 
 impl Template {
@@ -314,6 +331,14 @@ impl Tree {
     #[must_use]
     pub fn parse_lenient(value: &Value) -> Self {
         Self { root: tree::parse(value).0 }
+    }
+
+    /// The tree with the tags of the file that the value was read from: a string behind `!!int`, `!!float` or `!!bool`
+    /// becomes a value of that type.
+    #[must_use]
+    pub fn tagged(mut self, written: &Node) -> Self {
+        tree::tag(&mut self.root, written);
+        self
     }
 
     /// Returns the dotted paths that the templates read from the root, each with the path of the template in

@@ -5,14 +5,18 @@
 //! three kinds of [`serde_json::Number`] stand for Go's types: an `f64` for `float64`, an `i64` or `u64` for
 //! the integers.
 //!
+//! * [`bounded::parse`] parses JSON within a number of values.
 //! * [`as_go_numbers`] turns every number of parsed JSON into a double, as Go does.
 //! * [`json`] encodes JSON as `encoding/json` does.
 //! * [`text()`] prints any value as the verb `%v` does.
 //! * [`convert()`] converts a param's value to its `type:`.
 //! * [`lookup`] follows a dotted path.
+//! * [`base64`] encodes and decodes what `data` of a Secret contains.
 
 use serde_json::Value;
 
+pub mod base64;
+pub mod bounded;
 pub mod convert;
 pub mod json;
 pub mod text;

@@ -23,6 +23,9 @@ pub enum WarningReason {
     PruneFailed,
     /// Former versions are not pruned yet, because an object of another resource has to be disowned first.
     PrunePending,
+    /// A found object of the resource has lost a label by which the adapter recognises it, so that the adapter does
+    /// not delete or disown it.
+    OwnershipLost,
     /// A nested discovery was left out of `resources`.
     NestedLeftOut,
     /// A nested discovery could not be rendered, so it is unknown whether its object exists.
@@ -31,11 +34,12 @@ pub enum WarningReason {
 
 impl WarningReason {
     /// Every reason, so that the metrics can create a counter at zero for each.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::StatusMissing,
         Self::GateConflict,
         Self::PruneFailed,
         Self::PrunePending,
+        Self::OwnershipLost,
         Self::NestedLeftOut,
         Self::NestedUnread,
     ];
@@ -48,6 +52,7 @@ impl WarningReason {
             Self::GateConflict => "gate_conflict",
             Self::PruneFailed => "prune_failed",
             Self::PrunePending => "prune_pending",
+            Self::OwnershipLost => "ownership_lost",
             Self::NestedLeftOut => "nested_left_out",
             Self::NestedUnread => "nested_unread",
         }

@@ -147,7 +147,7 @@ pub enum NotCreated {
 
 /// A request that the API server refused, or that did not reach it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("failed to {call}: {message}")]
+#[error("failed to {call}: {message}{}", shown(*.status))]
 pub struct WriteError {
     /// The kind of refusal, on which the adapter's next decision or report depends.
     pub kind: WriteErrorKind,
@@ -157,6 +157,11 @@ pub struct WriteError {
     pub status: Option<u16>,
     /// The error message of the server or of the network.
     pub message: String,
+}
+
+/// The HTTP status behind an error's text, if the server answered.
+fn shown(status: Option<u16>) -> String {
+    status.map(|status| format!(" (HTTP {status})")).unwrap_or_default()
 }
 
 /// The kinds of refusal that lead to different decisions or reports.
@@ -170,6 +175,8 @@ pub enum WriteErrorKind {
     Conflict,
     /// 400 and 422: the server does not accept the object.
     Invalid,
+    /// Admission denied the object: a policy, a webhook, a quota, or a namespace that is terminating.
+    Denied,
     /// 401 and 403: the server does not allow the adapter to make the request.
     Forbidden,
     /// 429: the server limits the adapter's requests.

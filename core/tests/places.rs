@@ -14,7 +14,7 @@ use lifecycle_core::plan::{Next, Planner, Purpose};
 use lifecycle_core::post::Reporter;
 use lifecycle_core::precondition::{Evaluator, Verdict};
 use lifecycle_core::scope::Scope;
-use lifecycle_core::stage::{Answer, CallError, Progress, Stage};
+use lifecycle_core::stage::{Answer, CallError, Progress, ReadError, Stage};
 use lifecycle_core::task::Task;
 use lifecycle_core::task::compile::{Surroundings, compile};
 use serde_json::{Value, json};
@@ -79,7 +79,10 @@ fn times_keep_their_type_from_one_expression_to_the_next() {
     let mut scope = scope();
     drive(Resolver::new(&task, &Host::default()), &mut scope).0.unwrap();
     assert_eq!(drive(Evaluator::new(&task), &mut scope).0, Verdict::Met);
-    assert_eq!(drive(Reporter::new(&task, Account { outcomes: &[], unread: None }), &mut scope).0.error, None);
+    assert_eq!(
+        drive(Reporter::new(&task, Account { outcomes: &[], unread: None, is_deleting: true }), &mut scope).0.error,
+        None
+    );
     let since = "2026-03-01T11:50:00.500Z";
     let expected = json!({
         "grace": "300s",
@@ -142,7 +145,8 @@ fn each_phase_reads_the_variables_of_earlier_phases() {
     assert_eq!(drive(Evaluator::new(&task), &mut scope).0, Verdict::Met);
 
     scope.set("resources", json!({"job": {}}));
-    let (report, _) = drive(Reporter::new(&task, Account { outcomes: &[], unread: None }), &mut scope);
+    let (report, _) =
+        drive(Reporter::new(&task, Account { outcomes: &[], unread: None, is_deleting: true }), &mut scope);
     assert_eq!(report.error, None);
     let one = r#"{"kind":"Cluster","resources":{"job":{}},"two":"not yet"}"#;
     assert_eq!(scope.get("one"), Some(&json!(one)));
@@ -151,18 +155,11 @@ fn each_phase_reads_the_variables_of_earlier_phases() {
 }
 
 #[test]
-fn param_that_fails_or_has_no_value_gets_its_default() {
-    let param = |expression: &str, more: Value| {
-        let mut param = json!({"name": "value", "source": {"expression": expression}});
-        param.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        let task = task(&json!({"params": [param]}));
-        let mut scope = scope();
-        let (end, _) = drive(Resolver::new(&task, &Host::default()), &mut scope);
-        end.map(|()| scope.get("value").cloned()).map_err(|error| error.to_string())
-    };
+fn param_without_a_value_gets_its_default() {
+    let param = |expression: &str, more: Value| resolved(json!({"expression": expression}), more, None);
     for expression in [FAILS, ABSENT, NULL] {
-        assert_eq!(param(expression, json!({})), Ok(None), "{expression}");
-        assert_eq!(param(expression, json!({"default": 5})), Ok(Some(json!(5))), "{expression}");
+        assert_eq!(param(expression, json!({})), Ok((None, vec![])), "{expression}");
+        assert_eq!(param(expression, json!({"default": 5})), Ok((Some(json!(5)), vec![])), "{expression}");
     }
     let error = param(FAILS, json!({"required": true, "default": 5})).unwrap_err();
     assert!(error.ends_with("no such key: event.nope"), "{error}");
@@ -170,9 +167,78 @@ fn param_that_fails_or_has_no_value_gets_its_default() {
         let error = param(expression, json!({"required": true})).unwrap_err();
         assert!(error.contains("failed to extract required parameter 'value'"), "{error}");
         assert!(error.ends_with("it has no value"), "{error}");
-        assert_eq!(param(expression, json!({"required": true, "default": 5})), Ok(Some(json!(5))), "{expression}");
+        let default = param(expression, json!({"required": true, "default": 5}));
+        assert_eq!(default, Ok((Some(json!(5)), vec![])), "{expression}");
     }
-    assert_eq!(param("event.id", json!({"required": true})), Ok(Some(json!("c-1"))));
+    let value = param("event.id", json!({"required": true}));
+    assert_eq!(value, Ok((Some(json!("c-1")), vec![])));
+}
+
+#[test]
+fn failed_param_fails_the_event_unless_the_author_wants_its_default() {
+    let call = || json!({"api_call": {"method": "GET", "url": "/clusters/c-2"}});
+    let file = || json!({"file": {"path": "/etc/tier"}});
+    let expression = |source: &str| json!({"expression": source});
+    let called = |result: Result<&str, CallError>| Some(Answer::Called(result.map(str::to_owned)));
+    let unread = |error: fn(String) -> ReadError| Some(Answer::Read(Err(error("it says no".to_owned()))));
+    let failed = [
+        ("a call that fails", call(), json!({}), called(Err(CallError::Failed("503".to_owned()))), "503"),
+        (
+            "a page",
+            call(),
+            json!({}),
+            called(Ok("<html>")),
+            "the response is not JSON: expected value at line 1 column 1",
+        ),
+        ("a list", call(), json!({}), called(Ok("[]")), "the response is not a JSON object"),
+        ("a file that cannot be read", file(), json!({}), unread(ReadError::Failed), "it says no"),
+        ("an evaluation", expression("event.id - 1"), json!({}), None, "applied to '(string, int)'"),
+        ("a function that does not exist", expression("nope()"), json!({}), None, "undeclared reference to 'nope'"),
+        ("a conversion", json!("event.id"), json!({"type": "int"}), None, "failed to convert parameter 'value'"),
+    ];
+    for (name, source, more, answer, cause) in failed {
+        let with = |key: &str, value: Value| {
+            let mut more = more.clone();
+            more["default"] = json!(5);
+            more[key] = value;
+            more
+        };
+        for more in [more.clone(), with("on_error", json!("fail"))] {
+            let error = resolved(source.clone(), more.clone(), answer.clone()).unwrap_err();
+            assert!(error.contains(cause), "{name}: {more}: {error}");
+        }
+        let (value, replaced) = resolved(source, with("on_error", json!("default")), answer).unwrap();
+        assert_eq!(value, Some(json!(5)), "{name}");
+        assert!(matches!(replaced.as_slice(), [error] if error.contains(cause)), "{name}: {replaced:?}");
+    }
+    let absent = [
+        ("another resource", call(), called(Err(CallError::ResourceNotFound("404".to_owned())))),
+        ("a missing file", file(), unread(ReadError::Missing)),
+        ("a missing variable", json!("env.NOPE"), None),
+        ("a missing member", json!("event.nope"), None),
+    ];
+    for (name, source, answer) in absent {
+        let value = resolved(source, json!({"default": 5}), answer);
+        assert_eq!(value, Ok((Some(json!(5)), vec![])), "{name}");
+    }
+}
+
+/// Resolves one param with an answer for its source: its value, and the failures that its default replaced.
+fn resolved(source: Value, more: Value, answer: Option<Answer>) -> Result<(Option<Value>, Vec<String>), String> {
+    let mut param = json!({"name": "value", "source": source});
+    param.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    let task = task(&json!({"params": [param]}));
+    let mut scope = scope();
+    let host = Host::default();
+    let mut resolver = Resolver::new(&task, &host);
+    let end = match resolver.resume(&mut scope, None) {
+        Progress::Needs(_) => resolver.resume(&mut scope, answer),
+        done @ Progress::Done(_) => done,
+    };
+    let Progress::Done(end) = end else { panic!("one need") };
+    end.map_err(|error| error.to_string())?;
+    let replaced = resolver.into_replaced().iter().map(ToString::to_string).collect();
+    Ok((scope.get("value").cloned(), replaced))
 }
 
 #[test]
@@ -413,7 +479,8 @@ fn run_post(payload: Value, when: &str) -> (Option<Value>, Vec<String>, String) 
     let action = json!({"name": "send", "api_call": call, "when": {"expression": when}});
     let task = task(&json!({"post": {"payloads": [built], "post_actions": [action]}}));
     let mut scope = scope();
-    let (report, _) = drive(Reporter::new(&task, Account { outcomes: &[], unread: None }), &mut scope);
+    let (report, _) =
+        drive(Reporter::new(&task, Account { outcomes: &[], unread: None, is_deleting: true }), &mut scope);
     let payload = scope.get("status").map(|text| serde_json::from_str(text.as_str().unwrap()).unwrap());
     let end = match (report.error, report.actions.first()) {
         (Some(error), _) => error.message,

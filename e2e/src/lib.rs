@@ -21,6 +21,7 @@
 mod readme {}
 
 pub mod api;
+pub mod cgroup;
 pub mod fault;
 pub mod kube;
 pub mod parts;

@@ -81,7 +81,12 @@ pub struct Parts {
     pub kubeconfig: PathBuf,
     /// The kinds of resources.
     pub kinds: Vec<Kind>,
+    /// The key by which adapters sign ownership proofs, and the sweeper checks them; `None` for objects without proofs.
+    pub signing_key: Option<String>,
 }
+
+/// The name of the file with the signing key.
+const SIGNING_KEY: &str = "signing.key";
 
 impl Parts {
     /// The topic of the events about a type of resources.
@@ -173,7 +178,9 @@ impl Parts {
                 "kubernetes": { "kube_config_path": self.kubeconfig },
             },
         });
-        Setup::new("hyperfleet-adapter")
+        let signing = json!({ "signing": { "key_file": SIGNING_KEY } });
+        let deployment = if self.signing_key.is_some() { merge(deployment, &signing) } else { deployment };
+        self.with_signing_key(Setup::new("hyperfleet-adapter"))
             .arguments(&["serve"])
             .file("--config", "adapter.yaml", &deployment.to_string())
             .file("--task-config", "task.yaml", task)
@@ -200,8 +207,17 @@ impl Parts {
             "health": { "listen": listen(ports.health) },
             "metrics": { "listen": listen(ports.metrics) },
         });
+        let keys = json!({ "signing_key_files": [SIGNING_KEY] });
+        let config = if self.signing_key.is_some() { merge(config, &keys) } else { config };
         let text = merge(config, settings).to_string();
-        Setup::new("sweeper").arguments(&["run"]).file("--config", "sweeper.yaml", &text)
+        self.with_signing_key(Setup::new("sweeper")).arguments(&["run"]).file("--config", "sweeper.yaml", &text)
+    }
+
+    fn with_signing_key(&self, setup: Setup) -> Setup {
+        match &self.signing_key {
+            Some(key) => setup.with_file(SIGNING_KEY, key),
+            None => setup,
+        }
     }
 
     /// The exporter, on the API's database. `settings` are more keys of its configuration.

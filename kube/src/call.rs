@@ -93,6 +93,8 @@ pub struct CallRecord<'a> {
     pub is_answered: bool,
     /// The time from the permit of the rate limit to the last byte of the answer.
     pub duration: Duration,
+    /// How many warnings the answer had that no earlier answer about the object had.
+    pub warnings: usize,
 }
 
 /// Called when a request begins; returns the function to call when it ends. Must not block.

@@ -51,20 +51,11 @@ pub enum ConnectError {
 
 /// Builds a client from a kubeconfig file or, without one, from the pod's service account. Sends no request.
 ///
-/// The client reads token files and, in a pod, the CA file again about once a minute. It speaks HTTP/1.1,
+/// The client reads token files and the CA file again about once a minute. It speaks HTTP/1.1,
 /// opens a connection for each concurrent request without a limit, and keeps idle connections for 90 s. It
 /// follows no redirects, uses no proxy, and sends no request twice.
 pub async fn connect(kube_config: Option<&Path>, user_agent: &str) -> Result<Client, ConnectError> {
-    let mut config = match kube_config {
-        Some(path) => {
-            let loaded = match Kubeconfig::read_from(path) {
-                Ok(file) => Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await,
-                Err(error) => Err(error),
-            };
-            loaded.map_err(|source| ConnectError::Kubeconfig { path: path.to_owned(), source: Box::new(source) })?
-        }
-        None => Config::incluster().map_err(ConnectError::InCluster)?,
-    };
+    let mut config = load(kube_config).await?;
     let user_agent = HeaderValue::from_str(user_agent).map_err(|_| ConnectError::UserAgent(user_agent.to_owned()))?;
     config.headers.push((USER_AGENT, user_agent));
     config.connect_timeout = Some(CONNECT_TIMEOUT);
@@ -72,6 +63,41 @@ pub async fn connect(kube_config: Option<&Path>, user_agent: &str) -> Result<Cli
         return Err(ConnectError::Proxy(proxy));
     }
     client(&config).map_err(|error| ConnectError::Client(Box::new(error)))
+}
+
+/// The CA file of the current context's cluster, which the client then reads again when it is rotated; `None` if
+/// the kubeconfig file contains the certificates, which count before the file.
+fn authority_file(file: &Kubeconfig) -> Option<PathBuf> {
+    let named = file.contexts.iter().find(|context| Some(&context.name) == file.current_context.as_ref())?;
+    let cluster = &named.context.as_ref()?.cluster;
+    let cluster = file.clusters.iter().find(|named| named.name == *cluster)?.cluster.as_ref()?;
+    let is_inline = cluster.certificate_authority_data.as_ref().is_some_and(|data| !data.is_empty());
+    cluster.certificate_authority.as_ref().filter(|_| !is_inline).map(PathBuf::from)
+}
+
+/// The URL of the API server that [`connect`] with the same file connects to. Sends no request.
+///
+/// # Errors
+///
+/// As [`connect`].
+pub async fn server(kube_config: Option<&Path>) -> Result<String, ConnectError> {
+    Ok(load(kube_config).await?.cluster_url.to_string().trim_end_matches('/').to_owned())
+}
+
+async fn load(kube_config: Option<&Path>) -> Result<Config, ConnectError> {
+    let Some(path) = kube_config else { return Config::incluster().map_err(ConnectError::InCluster) };
+    let loaded = match Kubeconfig::read_from(path) {
+        Ok(file) => {
+            let authority = authority_file(&file);
+            let config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await;
+            config.map(|mut config| {
+                config.root_cert_file = authority;
+                config
+            })
+        }
+        Err(error) => Err(error),
+    };
+    loaded.map_err(|source| ConnectError::Kubeconfig { path: path.to_owned(), source: Box::new(source) })
 }
 
 /// Builds the client from the library's layers, with two differences: it uses [`connector`], and it leaves out
@@ -121,6 +147,32 @@ mod tests {
         let url = format!("https://{}", listener.local_addr().unwrap()).parse().unwrap();
         let stream = connector().call(url).await.unwrap();
         assert!(stream.inner().nodelay().unwrap());
+    }
+
+    #[test]
+    fn authority_file_of_the_current_cluster_is_read_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let cases = [
+            ("a file beside the kubeconfig", "certificate-authority: ca.crt", Some("ca.crt")),
+            ("a file elsewhere", "certificate-authority: /etc/ca.crt", Some("/etc/ca.crt")),
+            (
+                "certificates count before a file",
+                "{certificate-authority: ca.crt, certificate-authority-data: eA==}",
+                None,
+            ),
+            ("the system's authorities", "{}", None),
+        ];
+        for (name, cluster, expected) in cases {
+            let text = format!(
+                "{{apiVersion: v1, kind: Config, current-context: x, contexts: [{{name: x, context: {{cluster: x, user: x}}}}], \
+                 clusters: [{{name: other, cluster: {{certificate-authority: other.crt}}}}, {{name: x, cluster: {}}}]}}",
+                if cluster.starts_with('{') { cluster.to_owned() } else { format!("{{{cluster}}}") }
+            );
+            let path = folder.path().join("config");
+            std::fs::write(&path, text).unwrap();
+            let found = authority_file(&Kubeconfig::read_from(&path).unwrap());
+            assert_eq!(found, expected.map(|file| folder.path().join(file)), "{name}");
+        }
     }
 
     #[tokio::test]

@@ -30,6 +30,9 @@ pub enum ErrorKind {
     /// The server rejects the request as invalid, or the request was not sent because it lacks a namespace or
     /// a fence.
     Invalid,
+    /// Admission denied the request: a policy, a webhook, a quota, or a namespace that is terminating. The
+    /// message names it.
+    Denied,
     /// 401 or 403: the server does not accept the credentials, or does not allow the request.
     Forbidden,
     /// 429: the server refuses the request for now, to limit its load.

@@ -45,6 +45,8 @@ pub struct ServedKind {
     pub namespaced: bool,
     /// The operations that the server supports, such as `list` and `delete`.
     pub verbs: Vec<String>,
+    /// Whether the status is a subresource, so that the server ignores it in writes of the object itself.
+    pub has_status: bool,
 }
 
 impl ServedKind {

@@ -31,9 +31,10 @@ mod refusal;
 mod request;
 mod selector;
 mod sender;
+mod warnings;
 
 pub use call::{CallEnd, CallObserver, CallRecord, Verb};
-pub use client::{ConnectError, connect};
+pub use client::{ConnectError, connect, server};
 pub use cluster::{Cluster, Deletion, Settings};
 pub use error::{Error, ErrorKind};
 pub use fence::Fence;

@@ -1,9 +1,11 @@
 //! Classifies requests that did not succeed.
 //!
 //! In: an HTTP status and the server's `Status` object, or the failure to get them. Out: an [`ErrorKind`].
-//! Pure. The kind depends on the status code, the reason and the named fields, never on the message.
+//! Pure. The kind depends on the status code, the reason and the named fields; on the message only where the
+//! server has no other sign, see `DENIALS` and `UNDECLARED`.
 
 use kube::core::Status;
+use kube::core::response::StatusDetails;
 use lifecycle_core::object_ref::ObjectRef;
 
 use crate::call::Call;
@@ -12,6 +14,14 @@ use crate::error::{Error, ErrorKind};
 /// How many characters are kept of an error answer that is not a `Status` object: enough to recognise a
 /// proxy's page.
 const FOREIGN_TEXT: usize = 300;
+
+/// Parts of messages by which admission denies a request: policies, webhooks, quotas and Pod Security. Their
+/// status code and reason are those of an invalid or a forbidden request, or what a webhook chose.
+const DENIALS: [&str; 4] = ["ValidatingAdmissionPolicy '", "denied the request", " quota: ", "violates PodSecurity "];
+
+/// The beginning of the message with which the server refuses the apply of a field that the kind does not
+/// have. The status is 500, although the cause is in the manifest.
+const UNDECLARED: &str = "failed to create typed patch object";
 
 /// Why a request has no result.
 #[derive(Debug)]
@@ -63,11 +73,13 @@ impl Refusal {
             Self::Lost { .. } => ErrorKind::Unreachable,
             Self::Foreign { .. } => ErrorKind::Unavailable,
             Self::Answered(status) => match status.code {
+                400..600 if is_denied(status) => ErrorKind::Denied,
                 404 => ErrorKind::NotFound,
                 410 => ErrorKind::Expired,
                 409 if status.is_already_exists() => ErrorKind::AlreadyExists,
                 409 => ErrorKind::Conflict,
                 422 if names_uid(status) => ErrorKind::Conflict,
+                500 if status.message.starts_with(UNDECLARED) => ErrorKind::Invalid,
                 401 | 403 => ErrorKind::Forbidden,
                 429 => ErrorKind::TooManyRequests,
                 // 408: the server failed to read the request in time. 3xx: an API server sends no redirects,
@@ -107,6 +119,13 @@ fn names_uid(status: &Status) -> bool {
     status.details.as_ref().is_some_and(|details| details.causes.iter().any(|cause| cause.field == "metadata.uid"))
 }
 
+/// Whether admission denied the request.
+fn is_denied(status: &Status) -> bool {
+    let is_terminating =
+        |details: &StatusDetails| details.causes.iter().any(|cause| cause.reason == "NamespaceTerminating");
+    DENIALS.iter().any(|denial| status.message.contains(denial)) || status.details.as_ref().is_some_and(is_terminating)
+}
+
 #[cfg(test)]
 mod tests {
     use lifecycle_core::id::GroupVersionKind;
@@ -117,6 +136,11 @@ mod tests {
     fn refusal(code: u16, reason: &str, details: Value) -> Refusal {
         let body = json!({ "kind": "Status", "status": "Failure", "code": code, "reason": reason, "message": "no",
                            "details": details });
+        Refusal::answered(code, body.to_string().as_bytes())
+    }
+
+    fn said(code: u16, reason: &str, message: &str) -> Refusal {
+        let body = json!({ "kind": "Status", "status": "Failure", "code": code, "reason": reason, "message": message });
         Refusal::answered(code, body.to_string().as_bytes())
     }
 
@@ -139,6 +163,54 @@ mod tests {
             ("what cannot be parsed", refusal(400, "BadRequest", Value::Null), Kind::Invalid),
             ("a method that the path lacks", refusal(405, "MethodNotAllowed", Value::Null), Kind::Invalid),
             ("a body that is too large", refusal(413, "RequestEntityTooLarge", Value::Null), Kind::Invalid),
+            (
+                "a policy that denies as invalid",
+                said(
+                    422,
+                    "Invalid",
+                    "x is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no",
+                ),
+                Kind::Denied,
+            ),
+            (
+                "a webhook that denies",
+                said(403, "Forbidden", "admission webhook \"w.example.com\" denied the request: no"),
+                Kind::Denied,
+            ),
+            (
+                "a webhook that denies as it likes",
+                said(400, "", "admission webhook \"w\" denied the request: no"),
+                Kind::Denied,
+            ),
+            (
+                "an exceeded quota",
+                said(403, "Forbidden", "secrets \"a\" is forbidden: exceeded quota: q"),
+                Kind::Denied,
+            ),
+            (
+                "Pod Security",
+                said(403, "Forbidden", "pods \"a\" is forbidden: violates PodSecurity \"baseline\""),
+                Kind::Denied,
+            ),
+            (
+                "a namespace that is terminating",
+                refusal(403, "Forbidden", json!({ "causes": [{ "reason": "NamespaceTerminating" }] })),
+                Kind::Denied,
+            ),
+            (
+                "a webhook that fails",
+                said(500, "InternalError", "Internal error occurred: failed calling webhook \"w\": refused"),
+                Kind::Unavailable,
+            ),
+            (
+                "an apply of a field that the kind lacks",
+                said(
+                    500,
+                    "",
+                    "failed to create typed patch object (a/b; v1, Kind=Pod): .spec.x: field not declared in schema",
+                ),
+                Kind::Invalid,
+            ),
             ("no credentials", refusal(401, "Unauthorized", Value::Null), Kind::Forbidden),
             ("no permission", refusal(403, "Forbidden", Value::Null), Kind::Forbidden),
             ("too many requests", refusal(429, "TooManyRequests", Value::Null), Kind::TooManyRequests),

@@ -30,6 +30,7 @@ pub(crate) struct Endpoint {
     collection: String,
     namespaced: bool,
     all_namespaces: bool,
+    has_status: bool,
     kind: String,
 }
 
@@ -44,7 +45,8 @@ impl Endpoint {
         }
         let _ = write!(collection, "/{}", segment(&kind.plural)?);
         let all_namespaces = kind.namespaced && object.namespace.is_none();
-        Ok(Self { collection, namespaced: kind.namespaced, all_namespaces, kind: object.kind.kind.clone() })
+        let (namespaced, has_status) = (kind.namespaced, kind.has_status);
+        Ok(Self { collection, namespaced, all_namespaces, has_status, kind: object.kind.kind.clone() })
     }
 
     /// The check that an answer to a call about `object` must pass.
@@ -68,6 +70,17 @@ impl Endpoint {
         self.check_namespace(call)?;
         let name = segment(&call.object.name).map_err(|message| call.invalid(message))?;
         Ok(format!("{}/{name}", self.collection))
+    }
+
+    /// Refuses a patch of the status if it is a subresource: the server would accept the patch and ignore it.
+    pub(crate) fn check_patch(&self, call: &Call<'_>, patch: &Value) -> Result<(), Error> {
+        if self.has_status && patch.get("status").is_some() {
+            return Err(call.invalid(format!(
+                "the status of {} is a subresource, which this patch cannot change; remove `status` from it",
+                self.kind
+            )));
+        }
+        Ok(())
     }
 
     fn check_namespace(&self, call: &Call<'_>) -> Result<(), Error> {
@@ -117,12 +130,12 @@ pub(crate) fn list(path: &str, selector: &str, limit: u32, token: &str, form: Fo
 
 pub(crate) fn create(path: &str, field_manager: &str, is_dry_run: bool, object: &Value) -> Request<Vec<u8>> {
     let dry_run = if is_dry_run { "&dryRun=All" } else { "" };
-    let uri = format!("{path}?fieldManager={}{dry_run}", utf8_percent_encode(field_manager, ENCODED));
+    let uri = format!("{path}?{}{dry_run}", strict(field_manager));
     request(http::Method::POST, uri, Some(JSON), object.to_string().into_bytes())
 }
 
 pub(crate) fn apply(path: &str, field_manager: &str, object: &Value) -> Request<Vec<u8>> {
-    let uri = format!("{path}?fieldManager={}&force=true", utf8_percent_encode(field_manager, ENCODED));
+    let uri = format!("{path}?{}&force=true", strict(field_manager));
     // The API server accepts applies as YAML only; JSON is a subset of YAML.
     request(http::Method::PATCH, uri, Some("application/apply-patch+yaml"), object.to_string().into_bytes())
 }
@@ -133,12 +146,18 @@ pub(crate) fn json_patch(path: &str, field_manager: &str, patch: &Value) -> Requ
 }
 
 pub(crate) fn merge_patch(path: &str, field_manager: &str, patch: &Value) -> Request<Vec<u8>> {
-    let uri = format!("{path}?fieldManager={}", utf8_percent_encode(field_manager, ENCODED));
+    let uri = format!("{path}?{}", strict(field_manager));
     request(http::Method::PATCH, uri, Some("application/merge-patch+json"), patch.to_string().into_bytes())
 }
 
 pub(crate) fn delete(path: &str, options: &Value) -> Request<Vec<u8>> {
     request(http::Method::DELETE, path.to_owned(), Some(JSON), options.to_string().into_bytes())
+}
+
+/// The parameters of a write of an object's fields: the field manager, and that the server refuses fields that
+/// the kind does not have. By default the server drops such fields, and only warns.
+fn strict(field_manager: &str) -> String {
+    format!("fieldManager={}&fieldValidation=Strict", utf8_percent_encode(field_manager, ENCODED))
 }
 
 fn request(method: http::Method, uri: String, content_type: Option<&'static str>, body: Vec<u8>) -> Request<Vec<u8>> {

@@ -1,17 +1,19 @@
 //! Label selectors, by which lists choose objects.
 //!
-//! In: labels, or one label's key. Out: the selector's text. Fails: with a message, if the
-//! selector would choose every object or the text would have another meaning. Pure.
+//! In: labels, one label's key, or nothing. Out: the selector's text. Fails: with a message, if labels would choose
+//! every object or the text would have another meaning. Pure.
 
 use std::collections::BTreeMap;
 
-/// Which objects a list chooses. No selector chooses every object.
+/// Which objects a list chooses. Only [`Everything`](Self::Everything) chooses every object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Selector<'a> {
     /// Objects that carry all of these labels; at least one.
     Labels(&'a BTreeMap<String, String>),
     /// Objects that carry a label of this key, whatever its value.
     Exists(&'a str),
+    /// Every object. A variant of its own, so that a missing label never means this.
+    Everything,
 }
 
 impl Selector<'_> {
@@ -27,6 +29,7 @@ impl Selector<'_> {
                 Ok(requirements?.join(","))
             }
             Self::Exists(key) => checked_key(key).map(str::to_owned),
+            Self::Everything => Ok(String::new()),
         }
     }
 }
@@ -65,6 +68,7 @@ mod tests {
             ("a negation", Selector::Labels(&labels(&[("!a", "1")])), Err("\"!a\" cannot be a label's key")),
             ("an empty key", Selector::Labels(&labels(&[("", "1")])), Err("\"\" cannot be a label's key")),
             ("any value", Selector::Exists("a/x"), Ok("a/x")),
+            ("everything, said explicitly", Selector::Everything, Ok("")),
             ("no value at all", Selector::Exists("!a"), Err("\"!a\" cannot be a label's key")),
             ("an empty key with any value", Selector::Exists(""), Err("\"\" cannot be a label's key")),
             ("two requirements in a key", Selector::Exists("a,b"), Err("\"a,b\" cannot be a label's key")),

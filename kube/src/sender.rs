@@ -1,11 +1,12 @@
-//! Sends each request once: waits for the rate limit, limits the time, records a span, calls the observer.
+//! Sends each request once: waits for the rate limit, limits the time, records a span, logs the server's
+//! warnings, calls the observer.
 //!
 //! In: a request and its purpose. Out: the JSON of a 2xx answer. Fails: a [`Refusal`]; nothing is retried.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::Request;
+use http::{HeaderMap, Request};
 use http_body_util::BodyExt as _;
 use kube::Client;
 use lifecycle_errors::Chain;
@@ -16,6 +17,7 @@ use tracing::Instrument;
 use crate::call::{Call, CallObserver, CallRecord};
 use crate::rate_limit::RateLimit;
 use crate::refusal::Refusal;
+use crate::warnings::Warnings;
 
 /// The size limit of an answer.
 ///
@@ -30,6 +32,7 @@ pub(crate) struct Sender {
     rate_limit: Option<Arc<RateLimit>>,
     observer: Option<CallObserver>,
     timeout: Duration,
+    warnings: Arc<Warnings>,
 }
 
 impl Sender {
@@ -39,7 +42,7 @@ impl Sender {
         observer: Option<CallObserver>,
         timeout: Duration,
     ) -> Self {
-        Self { client, rate_limit: rate_limit.map(Arc::new), observer, timeout }
+        Self { client, rate_limit: rate_limit.map(Arc::new), observer, timeout, warnings: Arc::default() }
     }
 
     /// Requests the server's version, which every client may read, and returns the HTTP status.
@@ -47,7 +50,7 @@ impl Sender {
     /// The request bypasses the rate limit and the observer, and has no time limit.
     pub(crate) async fn probe(&self) -> Result<u16, String> {
         let request = Request::get("/version").body(Vec::new()).map_err(|error| error.to_string())?;
-        self.exchange(request).await.map(|(status, _)| status).map_err(|(_, message)| message)
+        self.exchange(request).await.map(|(status, ..)| status).map_err(|(_, message)| message)
     }
 
     /// Sends a request, once, and returns the JSON of a 2xx answer.
@@ -63,8 +66,10 @@ impl Sender {
         let end = self.observer.as_ref().map(|observer| observer());
         let start = Instant::now();
         let exchange = tokio::time::timeout(self.timeout, self.exchange(request)).instrument(span.clone());
+        let mut warnings = Vec::new();
         let (status, is_answered, answer) = match exchange.await {
-            Ok(Ok((status, body))) => {
+            Ok(Ok((status, headers, body))) => {
+                warnings = self.warnings.new_in(&headers, call.object);
                 (Some(status), true, body.ok_or_else(|| answer_too_long(status)).and_then(|body| read(status, &body)))
             }
             Ok(Err((status, message))) => (status, false, Err(Refusal::Lost { status, message })),
@@ -80,29 +85,41 @@ impl Sender {
         if let Err(refusal) = &answer {
             span.record("error.type", refusal.error_type());
         }
+        for warning in &warnings {
+            let object = call.object;
+            tracing::warn!(
+                k8s.kind = object.kind.kind,
+                k8s.namespace.name = object.namespace,
+                k8s.name = object.name,
+                "the API server warns: {warning}"
+            );
+        }
         if let Some(end) = end {
-            let kind = &call.object.kind.kind;
-            end(&CallRecord { verb: call.verb, kind, status, is_answered, duration: start.elapsed() });
+            let (kind, duration) = (&call.object.kind.kind, start.elapsed());
+            end(&CallRecord { verb: call.verb, kind, status, is_answered, duration, warnings: warnings.len() });
         }
         answer
     }
 
-    /// Returns the status and the body; the body is `None` if it is above the limit. Fails with the status,
-    /// if one arrived, and a message.
-    async fn exchange(&self, request: Request<Vec<u8>>) -> Result<(u16, Option<Vec<u8>>), (Option<u16>, String)> {
+    /// Returns the status, the headers and the body; the body is `None` if it is above the limit. Fails with
+    /// the status, if one arrived, and a message.
+    async fn exchange(
+        &self,
+        request: Request<Vec<u8>>,
+    ) -> Result<(u16, HeaderMap, Option<Vec<u8>>), (Option<u16>, String)> {
         let response = self.client.send(request.map(Into::into)).await.map_err(|error| (None, chain(&error)))?;
         let status = response.status().as_u16();
-        let mut answer = response.into_body();
+        let (parts, mut answer) = response.into_parts();
         let mut body = Vec::new();
         while let Some(frame) = answer.frame().await {
             let frame = frame.map_err(|error| (Some(status), format!("the answer was cut: {}", chain(&error))))?;
             let Ok(chunk) = frame.into_data() else { continue };
             if body.len() + chunk.len() > ANSWER_LIMIT {
-                return Ok((status, None));
+                return Ok((status, parts.headers, None));
             }
             body.extend_from_slice(&chunk);
         }
-        Ok((status, Some(body)))
+        Ok((status, parts.headers, Some(body)))
     }
 }
 

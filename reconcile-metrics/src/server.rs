@@ -59,7 +59,7 @@ impl Shared {
             None => Some("no reading of the database has succeeded yet".to_owned()),
             Some(age) => Some(format!("no reading of the database has succeeded for {} s", age.as_secs())),
         };
-        Readiness { checks: [("database", answered)].into(), problem }
+        Readiness { checks: [("database", answered)].into(), problem, note: None }
     }
 }
 

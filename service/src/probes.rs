@@ -16,6 +16,8 @@ pub struct Readiness {
     pub checks: BTreeMap<&'static str, bool>,
     /// Why the process is not ready; none if it is ready.
     pub problem: Option<String>,
+    /// What a person should know although the process is ready.
+    pub note: Option<String>,
 }
 
 impl Readiness {
@@ -40,7 +42,7 @@ impl IntoResponse for Readiness {
         let body = Body {
             checks: self.checks.iter().map(|(name, well)| (*name, word(*well))).collect(),
             status: word(self.problem.is_none()),
-            message: self.problem.as_deref(),
+            message: self.problem.as_deref().or(self.note.as_deref()),
         };
         let status = if self.problem.is_none() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
         // Cannot fail: the body holds only texts.
@@ -66,12 +68,17 @@ mod tests {
         let cases = [
             (Readiness::default(), 200, r#"{"status":"ok"}"#),
             (
-                Readiness { checks: well, problem: None },
+                Readiness { note: Some("held".to_owned()), ..Readiness::default() },
+                200,
+                r#"{"status":"ok","message":"held"}"#,
+            ),
+            (
+                Readiness { checks: well, ..Readiness::default() },
                 200,
                 r#"{"checks":{"broker":"ok","config":"ok"},"status":"ok"}"#,
             ),
             (
-                Readiness { checks: ill, problem: Some("not \"ready\"".to_owned()) },
+                Readiness { checks: ill, problem: Some("not \"ready\"".to_owned()), note: Some("held".to_owned()) },
                 503,
                 r#"{"checks":{"broker":"error","config":"ok"},"status":"error","message":"not \"ready\""}"#,
             ),

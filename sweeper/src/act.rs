@@ -5,33 +5,38 @@
 //!
 //! For each object, in this order:
 //!
-//! 1. read it in full, and [`recheck`] that it still is what was judged;
-//! 2. announce the deletion by a Kubernetes Event;
-//! 3. write the audit record that can restore the object, to the disk;
-//! 4. delete exactly the object that was read, fenced by UID and resource version;
-//! 5. write the audit record of the result.
+//! 1. if it is a namespace or the definition of a kind, look once more at everything in it; then read it in full, and
+//!    [`recheck`] that it still is what was judged;
+//! 2. if the API server refused its deletion in the pass before, ask by a dry run whether it still does;
+//! 3. announce the deletion by a Kubernetes Event;
+//! 4. write the audit record that can restore the object, to the disk;
+//! 5. delete exactly the object that was read, fenced by UID and resource version;
+//! 6. write the audit record of the result.
 //!
-//! Before each of steps 1 to 4 the replica asks whether the term lasts in which the plan was judged. Before steps 1 and 4
+//! Before each of steps 1 to 5 the replica asks whether the term lasts in which the plan was judged. Before steps 1 and 5
 //! it asks for the [`Evidence`] again. Once the evidence is withdrawn, or an audit record could not be written, this pass
 //! deletes nothing more.
 
 mod event;
 mod outcome;
+mod refused;
 
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use futures::stream::{self, Stream, StreamExt as _};
 use jiff::Timestamp;
-use lifecycle_core::sweep::{Candidate, Policy, Strikes, SweepPlan, recheck};
+use lifecycle_core::sweep::{Candidate, Container, Contents, Keep, Policy, Strikes, SweepPlan, recheck};
 use lifecycle_errors::Chain;
-use lifecycle_kube::{Error, ErrorKind, Fence};
+use lifecycle_kube::{Error, ErrorKind, Fence, ServedKind};
 use serde_json::Value;
 use tokio::time::timeout;
 
 pub use self::outcome::Outcome;
+pub use self::refused::Refused;
 use crate::audit::{Action, Audit, AuditError, FORMAT, Identity, Record};
 use crate::evidence::Evidence;
+use crate::inventory::look_into;
 use crate::leader::TermOver;
 use crate::objects::Objects;
 
@@ -50,10 +55,14 @@ pub struct Deleter<'a, O, C, E> {
     pub term: u32,
     /// The time limit of each call: a permitted call has ended before another replica can lead.
     pub call_limit: Duration,
+    /// The objects whose deletion was refused in the pass before.
+    pub refused: &'a Refused,
     /// Takes the records of deletions.
     pub audit: &'a Audit,
     /// What may be deleted.
     pub policy: &'a Policy,
+    /// The kinds whose objects Kubernetes could delete along with an object.
+    pub kinds: &'a [ServedKind],
     /// How many objects are deleted at the same time.
     pub concurrency: NonZeroUsize,
     /// Tells the time of records and events.
@@ -78,6 +87,7 @@ impl<O: Objects, C: Fn() -> Result<P, TermOver>, P, E: Evidence> Deleter<'_, O, 
         strikes: &'b Strikes,
     ) -> impl Stream<Item = Attempt<'b>> + use<'b, O, C, P, E> {
         self.audit.begin_pass();
+        self.refused.begin_pass(plan);
         let attempts = plan
             .objects()
             .iter()
@@ -110,14 +120,16 @@ impl<'b, O: Objects, C: Fn() -> Result<P, TermOver>, P, E: Evidence> Running<'b,
             }
             Err(kept) => kept,
         };
+        self.deleter.refused.note(self.judged, &outcome);
         self.log(&outcome);
         Attempt { object: self.judged, outcome }
     }
 
     /// Takes the steps before the deletion; returns the object as it was read.
     async fn prepare(&self) -> Result<Value, Outcome> {
-        let Self { judged, deleter: Deleter { objects, policy, audit, .. }, .. } = self;
+        let Self { judged, deleter: Deleter { objects, policy, audit, refused, .. }, .. } = self;
         self.confirm().await?;
+        self.look_into().await?;
         let live = match self.call("read", objects.read(&judged.object)).await? {
             Ok(Some(live)) => live,
             Ok(None) => return Err(Outcome::AlreadyGone),
@@ -125,11 +137,33 @@ impl<'b, O: Objects, C: Fn() -> Result<P, TermOver>, P, E: Evidence> Running<'b,
         };
         let candidate = Candidate::of(&live, judged.destination.clone());
         recheck(judged, &candidate, policy).map_err(Outcome::Kept)?;
+        if refused.contains(judged)
+            && let Err(error) = self.call("dry-run", objects.dry_run_delete(&judged.object, Fence::of(&live))).await?
+        {
+            return Err(match Outcome::of(Err(error)) {
+                // Nothing was sent that could have deleted the object.
+                Outcome::Uncertain(error) => Outcome::Refused(error),
+                outcome => outcome,
+            });
+        }
         self.announce(&live).await?;
         self.permit()?;
         let (manifest, omitted) = audit.manifest(&live);
         self.record(Action::Delete { manifest, omitted }).await.map_err(|AuditError { .. }| Outcome::AuditFailed)?;
         Ok(live)
+    }
+
+    /// Keeps a namespace, or the definition of a kind, into which somebody put an object since it was judged.
+    async fn look_into(&self) -> Result<(), Outcome> {
+        let Self { judged, deleter: Deleter { objects, policy, kinds, .. }, .. } = self;
+        let Some(container) = Container::of(&judged.object) else { return Ok(()) };
+        self.permit()?;
+        let mut contents = Contents::default();
+        let unread = look_into(*objects, kinds, &[container], policy, &mut contents).await;
+        if let Some(error) = unread.into_values().next() {
+            return Err(Outcome::Unread(error));
+        }
+        if contents.has_content_that_stays(judged) { Err(Outcome::Kept(Keep::NotEmpty)) } else { Ok(()) }
     }
 
     async fn delete(&self, live: &Value) -> Outcome {

@@ -7,7 +7,8 @@
 //! line, and [`read`] reports the torn one. A record "about to delete" is on the disk before the deletion is sent, so
 //! a torn one belongs to an object that was not deleted.
 //!
-//! The file grows until somebody moves it away, and a moved file is written on until the program starts again.
+//! The file grows until somebody moves it away. Before each record, the program looks whether the file still is where its
+//! name leads, and otherwise goes on in a new one; if it cannot, nothing is deleted.
 
 mod record;
 mod sink;
@@ -47,10 +48,10 @@ impl Audit {
     ///
     /// # Errors
     ///
-    /// The file cannot be opened.
+    /// The file cannot be opened; or others may read or write it, and it is to contain the data of Secrets.
     pub fn to_file(path: &Path, secrets: bool) -> Result<Self, AuditError> {
         let place = path.display().to_string();
-        match AppendOnly::open(path) {
+        match AppendOnly::open(path, secrets) {
             Ok(file) => Ok(Self::new(place, file, secrets)),
             Err(source) => Err(AuditError { place, source }),
         }

@@ -46,6 +46,14 @@ const HELD: u8 = 3;
 pub fn run(invocation: Invocation, flags: &Flags, environment: &Environment) -> anyhow::Result<ExitCode> {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let load = || Ok::<_, anyhow::Error>(load(flags, environment)?.0);
+    let load_and_say = async || {
+        let config = load()?;
+        if let Some(overridden) = config.overridden.first() {
+            anyhow::bail!("{overridden}");
+        }
+        writeln!(std::io::stderr(), "{}", connect::whereabouts(&config).await?)?;
+        Ok::<_, anyhow::Error>(config)
+    };
     // Passes run on the main thread; the election has the worker, so that no parsing of lists delays a renewal.
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
     runtime.context("failed to start")?.block_on(async {
@@ -57,11 +65,15 @@ pub fn run(invocation: Invocation, flags: &Flags, environment: &Environment) -> 
                 tracing::info!("Stopped");
                 Ok(ExitCode::SUCCESS)
             }
-            Invocation::Sweep { first_strike, once: _ } => sweep(load()?, first_strike.as_deref()).await,
-            Invocation::Plan { output } => plan(load()?, output).await,
-            Invocation::Approve { plan, lasts } => approve(&load()?, &plan, lasts).await,
-            Invocation::Restore { file, selection, keep_stamps, print } => {
-                restore(&load()?, &file, &selection, keep_stamps, print).await
+            Invocation::Sweep { first_strike, once: _ } => sweep(load_and_say().await?, first_strike.as_deref()).await,
+            Invocation::Plan { output } => plan(load_and_say().await?, output).await,
+            Invocation::Approve { plan, lasts } => approve(&load_and_say().await?, &plan, lasts).await,
+            Invocation::Restore { file, selection, keep_stamps, print: true } => {
+                load()?;
+                print_manifests(&file, &selection, keep_stamps)
+            }
+            Invocation::Restore { file, selection, keep_stamps, print: false } => {
+                restore(&load_and_say().await?, &file, &selection, keep_stamps).await
             }
             Invocation::Rbac { account } => rbac(&load()?, &account).await,
             Invocation::AdmissionPolicy { accounts } => print(&admission::manifests(&accounts)),
@@ -152,23 +164,28 @@ async fn approve(config: &Config, plan: &str, lasts: Duration) -> anyhow::Result
     ))
 }
 
-async fn restore(
-    config: &Config,
-    file: &Path,
-    selection: &Selection,
-    keep_stamps: bool,
-    print: bool,
-) -> anyhow::Result<ExitCode> {
+async fn restore(config: &Config, file: &Path, selection: &Selection, keep_stamps: bool) -> anyhow::Result<ExitCode> {
+    let (deleted, objects) = (deleted(file, selection)?, connect::objects(config).await?);
+    Ok(code(restore::restore(&objects, &deleted, keep_stamps, &mut std::io::stderr()).await?))
+}
+
+/// Prints the manifests of deleted objects. Whoever reads them may stop reading, as `head` does.
+fn print_manifests(file: &Path, selection: &Selection, keep_stamps: bool) -> anyhow::Result<ExitCode> {
+    let deleted = deleted(file, selection)?;
+    match restore::print(&deleted, keep_stamps, &mut std::io::stdout(), &mut std::io::stderr()) {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(ExitCode::SUCCESS),
+        printed => Ok(code(printed?)),
+    }
+}
+
+fn deleted(file: &Path, selection: &Selection) -> anyhow::Result<Deleted> {
     let name = file.display();
     let lines = BufReader::new(File::open(file).with_context(|| format!("failed to open {name}"))?);
-    let deleted = Deleted::of(audit::read(lines), selection).with_context(|| format!("failed to read {name}"))?;
-    let lines = &mut std::io::stderr();
-    let is_complete = if print {
-        restore::print(&deleted, keep_stamps, &mut std::io::stdout(), lines)?
-    } else {
-        restore::restore(&connect::objects(config).await?, &deleted, keep_stamps, lines).await?
-    };
-    Ok(if is_complete { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Deleted::of(audit::read(lines), selection).with_context(|| format!("failed to read {name}"))
+}
+
+fn code(is_complete: bool) -> ExitCode {
+    if is_complete { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 async fn rbac(config: &Config, account: &Account) -> anyhow::Result<ExitCode> {

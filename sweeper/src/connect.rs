@@ -7,9 +7,13 @@ use anyhow::Context as _;
 use http::HeaderValue;
 use http::header::CACHE_CONTROL;
 use lifecycle_api_client::{Client, RetryPolicy, Settings as ApiSettings, TokenSettings};
+use lifecycle_core::id::GroupVersionKind;
+use lifecycle_core::object_ref::ObjectRef;
 use lifecycle_kube::{Cluster, Settings};
 use lifecycle_service::version::THIS;
+use serde_json::Value;
 
+use crate::act::Refused;
 use crate::audit::Audit;
 use crate::config::{ApiConfig, Config};
 use crate::http_api::{HttpApi, Limits};
@@ -22,6 +26,9 @@ pub type RealSweeper = Sweeper<KubeObjects, HttpApi>;
 
 /// The field manager of events and restored objects.
 const FIELD_MANAGER: &str = "hyperfleet-sweeper";
+
+/// What failed if no client of Kubernetes can be built, and the cure.
+const NO_CLUSTER: &str = "failed to connect to Kubernetes; outside a pod, set --kubeconfig or KUBECONFIG";
 
 /// Attempts of one request to the API. The next pass is another attempt, so one more than the first is enough.
 const ATTEMPTS: u32 = 2;
@@ -44,7 +51,8 @@ pub async fn sweeper(config: Config) -> anyhow::Result<RealSweeper> {
     };
     let metrics = Metrics::new(&THIS, config.policy.grace, config.dry_run);
     let (objects, api) = (objects(&config).await?, api(&config.api)?);
-    Ok(Sweeper { objects, api, audit, metrics: Arc::new(metrics), clock: Clock::start(), config })
+    let (refused, clock) = (Refused::default(), Clock::start());
+    Ok(Sweeper { objects, api, audit, refused, metrics: Arc::new(metrics), clock, config })
 }
 
 /// Connects to the cluster whose objects are swept.
@@ -70,9 +78,28 @@ pub async fn objects(config: &Config) -> anyhow::Result<KubeObjects> {
 /// There is neither a kubeconfig nor a service account.
 pub async fn kubernetes(config: &Config) -> anyhow::Result<lifecycle_kube::Client> {
     let agent = format!("hyperfleet-sweeper/{}", THIS.number);
-    lifecycle_kube::connect(config.kubeconfig.as_deref(), &agent)
-        .await
-        .context("failed to connect to Kubernetes; outside a pod, set --kubeconfig or KUBECONFIG")
+    lifecycle_kube::connect(config.kubeconfig.as_deref(), &agent).await.context(NO_CLUSTER)
+}
+
+/// Says which cluster and which API a command is about to talk to.
+///
+/// Two kubeconfig files can name one server, and one server name can lead to another cluster tomorrow: the UID of the
+/// namespace `kube-system` is that of the cluster.
+///
+/// # Errors
+///
+/// There is neither a kubeconfig nor a service account.
+pub async fn whereabouts(config: &Config) -> anyhow::Result<String> {
+    let server = lifecycle_kube::server(config.kubeconfig.as_deref()).await.context(NO_CLUSTER)?;
+    let cluster = Cluster::new(kubernetes(config).await?, FIELD_MANAGER, Settings::default());
+    let object =
+        ObjectRef { kind: GroupVersionKind::new("v1", "Namespace"), namespace: None, name: "kube-system".to_owned() };
+    let uid = match cluster.get(&object).await {
+        Ok(Some(found)) => found.pointer("/metadata/uid").and_then(Value::as_str).unwrap_or("unknown").to_owned(),
+        Ok(None) => "unknown: it does not exist".to_owned(),
+        Err(error) => format!("unknown: {}", error.message),
+    };
+    Ok(format!("cluster {server} (UID of kube-system: {uid}), HyperFleet API {}", config.api.base_url))
 }
 
 /// Builds a client of the API.

@@ -147,8 +147,8 @@ impl List {
             let problem = Problem::parse(&answer.body).map(|problem| format!(": {}", problem.detail));
             return Err(format!("HTTP status {}{}", answer.status, problem.unwrap_or_default()));
         }
-        let media_type = answer.content_type.as_deref().and_then(|value| value.split(';').next()).unwrap_or_default();
-        if !media_type.trim().eq_ignore_ascii_case("application/json") {
+        if !answer.is_of_type("application/json") {
+            let media_type = answer.content_type.as_deref().unwrap_or_default();
             return Err(format!("the answer has the media type {media_type:?}"));
         }
         serde_json::from_str(&answer.body).map_err(|error| format!("the answer is no list of resources: {error}"))

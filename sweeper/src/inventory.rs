@@ -1,27 +1,38 @@
 //! Takes the inventory: every object with the label `hyperfleet.io/adapter`, of every kind that may be swept.
 //!
 //! In: the cluster, and patterns of kinds. Out: a [`Census`], which holds no object; if API resources are gone, by a second
-//! look at everything, their objects and what would go with them. Fails: never as a whole. Each kind and group that could
-//! not be read is named in [`Inventory::unread`], and a pass with an incomplete inventory deletes nothing.
+//! look, their objects and what would go with them. Fails: never as a whole. Each kind and group that could not be read is
+//! named by [`Inventory::unread`], and a pass with an incomplete inventory deletes nothing.
+//!
+//! The patterns choose what is swept. What would go along is looked for among all kinds, as Kubernetes knows no patterns:
+//! its garbage collector and its namespace controller delete whatever can be listed and deleted.
 //!
 //! A list of only some API resources' objects would cost the API server as much as a list of all, which it has to look
 //! through; and it would not show what lives in a namespace, or names an orphan as its owner.
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use futures::{StreamExt as _, stream};
 use lifecycle_core::keys;
-use lifecycle_core::sweep::verdict::identified;
-use lifecycle_core::sweep::{Candidate, Census, Contents, KindPattern, Policy};
-use lifecycle_kube::{ServedKind, UnreadGroup};
+use lifecycle_core::sweep::contents::is_event;
+use lifecycle_core::sweep::verdict::{identified, unclaimed};
+use lifecycle_core::sweep::{Candidate, Census, Container, Contents, KindPattern, Policy};
+use lifecycle_kube::{Error, ServedKind, UnreadGroup};
 
-use crate::objects::Objects;
+use crate::objects::{Choice, Objects};
 
 /// How many kinds are listed concurrently: enough to hide the server's latency, few enough not to load it.
 const KINDS_AT_ONCE: usize = 4;
 
-/// Which kinds the sweeper lists.
+/// The most namespaces that are looked into one by one, with a request for each kind. For more, one list of each kind in
+/// all namespaces takes fewer requests.
+const NAMESPACES_ONE_BY_ONE: usize = 10;
+
+/// The groups of measurements, which nobody can delete. Their servers are often away, and that hides no object.
+const MEASUREMENTS: [&str; 3] = ["metrics.k8s.io", "custom.metrics.k8s.io", "external.metrics.k8s.io"];
+
+/// Which kinds the sweeper sweeps.
 #[derive(Debug, Clone, Default)]
 pub struct KindFilter {
     /// Only these kinds; all if empty.
@@ -31,7 +42,7 @@ pub struct KindFilter {
 }
 
 impl KindFilter {
-    /// Whether the sweeper lists this kind: it can be listed and deleted, and the patterns select it.
+    /// Whether the sweeper sweeps this kind: it can be listed and deleted, and the patterns select it.
     #[must_use]
     pub fn selects(&self, served: &ServedKind) -> bool {
         let named = |patterns: &[KindPattern]| patterns.iter().any(|pattern| pattern.matches(&served.kind));
@@ -48,14 +59,21 @@ impl KindFilter {
     }
 }
 
+/// Errors by the kind or group that could not be read, so that each counts once however often it is asked for.
+pub type Unread = BTreeMap<String, Error>;
+
 /// The inventory of one pass.
 #[derive(Debug, Default)]
 pub struct Inventory {
     /// The counts, and the ids of API resources.
     pub census: Census,
-    /// The errors of kinds and groups that could not be read.
-    pub unread: Vec<String>,
+    unread: Unread,
+    /// The groups that could not be read, and that can have no swept kind, but objects that would go along.
+    hidden: Unread,
+    /// The swept kinds, which the census knows by their index, and behind them all others whose objects could go along.
     kinds: Vec<ServedKind>,
+    /// How many kinds are swept.
+    swept: usize,
 }
 
 impl Inventory {
@@ -63,42 +81,73 @@ impl Inventory {
     pub async fn take(objects: &impl Objects, filter: &KindFilter, policy: &Policy) -> Self {
         let discovery = match objects.discover().await {
             Ok(discovery) => discovery,
-            Err(error) => return Self { unread: vec![error.to_string()], ..Self::default() },
+            Err(error) => return Self { unread: [(error.call.clone(), error)].into(), ..Self::default() },
         };
-        let may_hide = |unread: &UnreadGroup| filter.can_select_in(&unread.group);
-        let unread = discovery.unread.iter().filter(|unread| may_hide(unread)).map(|unread| unread.error.to_string());
-        let mut unread: Vec<_> = unread.collect();
-        let kinds: Vec<_> = discovery.kinds.into_iter().filter(|served| filter.selects(served)).collect();
-
+        let (mut unread, mut hidden) = (Unread::new(), Unread::new());
+        for UnreadGroup { group, error } in discovery.unread {
+            if filter.can_select_in(&group) {
+                unread.insert(error.call.clone(), error);
+            } else if !MEASUREMENTS.contains(&group.as_str()) {
+                hidden.insert(error.call.clone(), error);
+            }
+        }
+        let (mut kinds, others): (Vec<_>, Vec<_>) =
+            discovery.kinds.into_iter().partition(|served| filter.selects(served));
+        let swept = kinds.len();
         let mut census = Census::of(kinds.iter().map(|served| served.kind.clone()));
-        unread
-            .extend(list(objects, &kinds, keys::ADAPTER, |kind, candidate| census.add(kind, &candidate, policy)).await);
-        Self { census, unread, kinds }
+        let each = |kind: usize, candidate: Candidate| census.add(kind, &candidate, policy);
+        unread.extend(list(objects, &kinds, Choice::Labelled(keys::ADAPTER), each).await);
+        kinds.extend(others.into_iter().filter(can_go_along));
+        Self { census, unread, hidden, kinds, swept }
     }
 
-    /// Lists all objects once more, and finds those whose API resource is gone, each once. Notes kinds that cannot be read.
+    /// Lists all objects once more, of all kinds, and finds those of swept kinds whose API resource is gone, each once.
+    /// Looks into the namespaces and custom kinds that may go. Notes kinds that cannot be read.
     pub async fn look_again(
         &mut self,
         objects: &impl Objects,
         policy: &Policy,
         is_gone: impl Fn(&str) -> bool,
     ) -> Found {
-        let definition = |served: &ServedKind| format!("{}.{}", served.plural, served.kind.group);
-        let (mut contents, mut candidates) = (Contents::of(self.kinds.iter().map(definition)), Vec::new());
+        let (kinds, swept) = (&self.kinds, self.swept);
+        let (mut contents, mut candidates) = (Contents::of(kinds.iter().map(definition)), Vec::new());
         // Two groups can serve the same object, such as an Event.
         let mut uids = BTreeSet::new();
         let each = |kind: usize, candidate: Candidate| {
             let names_gone = is_gone(&candidate.resource_id);
             contents.add(kind, &candidate, names_gone && identified(&candidate, policy).is_ok());
-            if names_gone && uids.insert(candidate.uid.clone()) {
+            if kind < swept && names_gone && uids.insert(candidate.uid.clone()) {
                 candidates.push(candidate);
             }
         };
-        self.unread.extend(list(objects, &self.kinds, keys::ADAPTER, each).await);
+        let mut unread = std::mem::take(&mut self.hidden);
+        unread.extend(list(objects, kinds, Choice::Labelled(keys::ADAPTER), each).await);
         // Disowned objects have no adapter any more, and must survive.
         let each = |kind: usize, candidate: Candidate| contents.add(kind, &candidate, false);
-        self.unread.extend(list(objects, &self.kinds, keys::DISOWNED, each).await);
+        unread.extend(list(objects, kinds, Choice::Labelled(keys::DISOWNED), each).await);
+
+        let may_go =
+            |candidate: &&Candidate| identified(candidate, policy).and_then(|()| unclaimed(candidate, policy)).is_ok();
+        let containers: BTreeSet<_> =
+            candidates.iter().filter(may_go).filter_map(|candidate| Container::of(&candidate.object)).collect();
+        let containers: Vec<_> = containers.into_iter().filter(|container| !contents.has_labelled(container)).collect();
+        unread.extend(look_into(objects, kinds, &containers, policy, &mut contents).await);
+        for (kind, error) in unread {
+            self.unread.entry(kind).or_insert(error);
+        }
         Found { contents, candidates }
+    }
+
+    /// The errors of kinds and groups that could not be read, one for each.
+    #[must_use]
+    pub fn unread(&self) -> Vec<String> {
+        self.unread.values().map(Error::to_string).collect()
+    }
+
+    /// The kinds whose objects could go along with others.
+    #[must_use]
+    pub fn into_kinds(self) -> Vec<ServedKind> {
+        self.kinds
     }
 }
 
@@ -111,17 +160,64 @@ pub struct Found {
     pub contents: Contents,
 }
 
-/// Passes the objects of each kind that have a label to `each`, with the kind's index; returns the errors.
+/// Adds every object in these namespaces and of these custom kinds to `contents`, labelled or not; returns the errors.
+pub async fn look_into(
+    objects: &impl Objects,
+    kinds: &[ServedKind],
+    containers: &[Container],
+    policy: &Policy,
+    contents: &mut Contents,
+) -> Unread {
+    let namespaces: BTreeSet<_> =
+        containers.iter().filter(|container| matches!(container, Container::Namespace(_))).collect();
+    let namespaced: Vec<_> = kinds.iter().filter(|served| served.namespaced).cloned().collect();
+    let mut unread = Unread::new();
+    for container in containers {
+        contents.look_into(container.clone());
+        let (kinds, choice) = match container {
+            Container::Namespace(_) if namespaces.len() > NAMESPACES_ONE_BY_ONE => continue,
+            Container::Namespace(name) => (namespaced.clone(), Choice::InNamespace(name)),
+            Container::Definition(name) => {
+                (kinds.iter().filter(|served| definition(served) == *name).cloned().collect(), Choice::All)
+            }
+        };
+        let each = |_, candidate: Candidate| contents.add_content(container, &candidate, policy);
+        unread.extend(list(objects, &kinds, choice, each).await);
+    }
+    if namespaces.len() > NAMESPACES_ONE_BY_ONE {
+        let each = |_, candidate: Candidate| {
+            let container = Container::Namespace(candidate.object.namespace.clone().unwrap_or_default());
+            if namespaces.contains(&container) {
+                contents.add_content(&container, &candidate, policy);
+            }
+        };
+        unread.extend(list(objects, &namespaced, Choice::All, each).await);
+    }
+    unread
+}
+
+/// Whether Kubernetes can delete objects of this kind along with others, and their loss counts.
+fn can_go_along(served: &ServedKind) -> bool {
+    served.has_verbs(&["list", "delete"]) && !is_event(&served.kind)
+}
+
+/// The name of the `CustomResourceDefinition` that the kind would have.
+fn definition(served: &ServedKind) -> String {
+    format!("{}.{}", served.plural, served.kind.group)
+}
+
+/// Passes the chosen objects of each kind to `each`, with the kind's index; returns the errors.
 async fn list(
     objects: &impl Objects,
     kinds: &[ServedKind],
-    label: &str,
+    choice: Choice<'_>,
     each: impl FnMut(usize, Candidate),
-) -> Vec<String> {
+) -> Unread {
     let each = RefCell::new(each);
     let lists = stream::iter(kinds.iter().enumerate()).map(async |(index, served)| {
-        objects.list(served, label, &mut |candidate| each.borrow_mut()(index, candidate)).await
+        let listed = objects.list(served, choice, &mut |candidate| each.borrow_mut()(index, candidate)).await;
+        (definition(served), listed)
     });
     let results: Vec<_> = lists.buffered(KINDS_AT_ONCE).collect().await;
-    results.into_iter().filter_map(Result::err).map(|error| error.to_string()).collect()
+    results.into_iter().filter_map(|(kind, listed)| Some((kind, listed.err()?))).collect()
 }

@@ -1,6 +1,6 @@
 //! The cluster behind an API server.
 //!
-//! In: kinds, labels, and fenced deletions. Out: what the API server answers; of a listed object its [`Candidate`]
+//! In: kinds, choices of their objects, and fenced deletions. Out: what the API server answers; of a listed object its [`Candidate`]
 //! alone. Fails: with the error of the request. No request is sent twice.
 
 use lifecycle_core::destination::Destination;
@@ -10,7 +10,7 @@ use lifecycle_core::task::PropagationPolicy;
 use lifecycle_kube::{Cluster, Deletion, Discovery, Error, Fence, Form, Selector, ServedKind};
 use serde_json::Value;
 
-use crate::objects::Objects;
+use crate::objects::{Choice, Objects};
 
 /// The objects of one API server.
 #[derive(Clone)]
@@ -31,8 +31,13 @@ impl Objects for KubeObjects {
         self.cluster.discover().await
     }
 
-    async fn list(&self, kind: &ServedKind, label: &str, each: &mut dyn FnMut(Candidate)) -> Result<(), Error> {
-        let mut pages = self.cluster.list(&kind.kind, None, Selector::Exists(label), Form::MetadataOnly)?;
+    async fn list(&self, kind: &ServedKind, choice: Choice<'_>, each: &mut dyn FnMut(Candidate)) -> Result<(), Error> {
+        let (namespace, selector) = match choice {
+            Choice::Labelled(label) => (None, Selector::Exists(label)),
+            Choice::InNamespace(namespace) => (Some(namespace), Selector::Everything),
+            Choice::All => (None, Selector::Everything),
+        };
+        let mut pages = self.cluster.list(&kind.kind, namespace, selector, Form::MetadataOnly)?;
         while let Some(page) = pages.next().await? {
             for object in page {
                 each(Candidate::of(&object, Destination::ThisCluster));
@@ -51,5 +56,9 @@ impl Objects for KubeObjects {
 
     async fn delete(&self, object: &ObjectRef, fence: Fence<'_>) -> Result<Deletion, Error> {
         self.cluster.delete(object, fence, PropagationPolicy::Background).await
+    }
+
+    async fn dry_run_delete(&self, object: &ObjectRef, fence: Fence<'_>) -> Result<(), Error> {
+        self.cluster.dry_run_delete(object, fence, PropagationPolicy::Background).await
     }
 }

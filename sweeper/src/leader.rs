@@ -149,11 +149,14 @@ impl Elector {
             }
             self.publish();
         };
+        let mut trouble = None;
         let answer = answer.unwrap_or_else(|_| Err(format!("no answer within {limit:?}"))).unwrap_or_else(|error| {
             let term = self.machine.claim().map(|term| term.number);
             tracing::warn!(lease = %self.object, term, error, "Request about the Lease failed");
+            trouble = Some(error);
             Answer::Failed
         });
+        self.states.send_modify(|state| state.trouble = trouble);
         self.machine.receive(request, sent, answer, Instant::now());
     }
 
@@ -166,10 +169,11 @@ impl Elector {
         {
             self.end(&open);
         }
-        let lease = self
-            .machine
-            .record()
-            .map(|record| Lease { object: self.object.clone(), annotations: record.annotations.clone() });
+        let lease = self.machine.record().map(|record| Lease {
+            object: self.object.clone(),
+            annotations: record.annotations.clone(),
+            other_holder: Some(&record.holder).filter(|it| !it.is_empty() && **it != self.identity).cloned(),
+        });
         self.states.send_modify(|state| {
             state.lease = lease;
             if let (Some(term), Some(open)) = (&claim, &mut state.open) {

@@ -23,6 +23,7 @@ pub mod notes;
 pub mod objects;
 pub mod owners;
 pub mod pass;
+pub mod readiness;
 pub mod report;
 pub mod restore;
 pub mod rights;

@@ -224,10 +224,10 @@ impl Metrics {
         self.candidates.clear();
         self.inventory.clear();
         for (kind, objects) in &survey.kinds {
-            self.inventory.get_or_create(&KindOnly { kind: label(kind) }).inc_by(signed(*objects));
+            self.inventory.get_or_create(&KindOnly { kind: kind_label(kind) }).inc_by(signed(*objects));
         }
         let candidates = |kind: &GroupVersionKind, verdict: Verdict| {
-            self.candidates.get_or_create_owned(&KindVerdict { kind: label(kind), verdict: verdict.label() })
+            self.candidates.get_or_create_owned(&KindVerdict { kind: kind_label(kind), verdict: verdict.label() })
         };
         for ((kind, keep), objects) in &survey.kept {
             candidates(kind, Verdict::Keep(*keep)).inc_by(signed(*objects));
@@ -247,7 +247,7 @@ impl Metrics {
 
     /// Notes what became of one object that was due.
     pub fn attempted(&self, attempt: &Attempt<'_>) {
-        let kind = label(&attempt.object.object.kind);
+        let kind = kind_label(&attempt.object.object.kind);
         self.deletions.get_or_create(&KindOutcome { kind, outcome: attempt.outcome.label() }).inc();
     }
 
@@ -266,7 +266,7 @@ impl Metrics {
 }
 
 /// The kind with its group, as patterns of kinds write it: `batch/Job`, `core/Secret`.
-fn label(kind: &GroupVersionKind) -> String {
+pub(crate) fn kind_label(kind: &GroupVersionKind) -> String {
     let group = if kind.group.is_empty() { "core" } else { &kind.group };
     format!("{group}/{}", kind.kind)
 }

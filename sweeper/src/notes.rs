@@ -15,6 +15,8 @@ use lifecycle_core::sweep::{Approval, Doubt};
 use lifecycle_kube::{Cluster, ErrorKind, Fence};
 use serde_json::{Value, json};
 
+use crate::leader::Lease;
+
 /// How often a write is tried whose Lease was changed meanwhile. The election changes the Lease every few seconds.
 const ATTEMPTS: usize = 5;
 
@@ -65,6 +67,17 @@ impl Notebook {
         let lease = self.read().await?;
         notes.kept.replace(annotation(&lease, keys::SWEEP_DOUBTS).map(Doubt::read).unwrap_or_default());
         Ok(notes)
+    }
+
+    /// Says that the holder of the Lease sweeps for other adapters, if it does.
+    #[must_use]
+    pub fn other_installation(&self, lease: &Lease) -> Option<String> {
+        let theirs = lease.annotations.get(keys::SWEEP_ADAPTERS).filter(|theirs| **theirs != self.adapters)?;
+        Some(format!(
+            "the Lease is held for the adapters {theirs}, and this sweeper is to sweep for {}; if that is no rollout, give \
+             each installation a `lease.name` of its own",
+            self.adapters
+        ))
     }
 
     async fn read(&self) -> Result<Value, String> {

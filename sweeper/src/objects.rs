@@ -7,6 +7,17 @@ use lifecycle_core::sweep::Candidate;
 use lifecycle_kube::{Deletion, Discovery, Error, Fence, ServedKind};
 use serde_json::Value;
 
+/// Which objects of a kind a list chooses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Choice<'a> {
+    /// Those in all namespaces that have this label, whatever its value.
+    Labelled(&'a str),
+    /// All in this namespace, labelled or not.
+    InNamespace(&'a str),
+    /// All in all namespaces, labelled or not.
+    All,
+}
+
 /// A cluster.
 #[expect(async_fn_in_trait, reason = "a pass runs on one thread, so its futures need not be Send")]
 pub trait Objects {
@@ -17,13 +28,12 @@ pub trait Objects {
     /// The kinds cannot be listed. A group that cannot be read is not an error: see [`Discovery::unread`].
     async fn discover(&self) -> Result<Discovery, Error>;
 
-    /// Passes the objects of a kind that have this label, whatever its value, in all namespaces, to `each`; holds one page
-    /// at a time.
+    /// Passes the chosen objects of a kind to `each`; holds one page at a time.
     ///
     /// # Errors
     ///
     /// A page could not be read. `each` may have seen objects of earlier pages.
-    async fn list(&self, kind: &ServedKind, label: &str, each: &mut dyn FnMut(Candidate)) -> Result<(), Error>;
+    async fn list(&self, kind: &ServedKind, choice: Choice<'_>, each: &mut dyn FnMut(Candidate)) -> Result<(), Error>;
 
     /// Reads one object with all its fields; `None` if it does not exist.
     ///
@@ -45,4 +55,13 @@ pub trait Objects {
     ///
     /// [`Conflict`](lifecycle_kube::ErrorKind::Conflict) if the object was changed or replaced.
     async fn delete(&self, object: &ObjectRef, fence: Fence<'_>) -> Result<Deletion, Error>;
+
+    /// Asks the server to check the deletion without carrying it out. Success promises nothing.
+    ///
+    /// # Errors
+    ///
+    /// The server refuses the deletion, such as by a webhook; or no answer proves that it does not.
+    async fn dry_run_delete(&self, _object: &ObjectRef, _fence: Fence<'_>) -> Result<(), Error> {
+        Ok(())
+    }
 }

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use lifecycle_core::sweep::{Hold, Release, Strikes, release};
 use tokio::time::Instant;
 
-use crate::act::Deleter;
+use crate::act::{Deleter, Refused};
 use crate::api::Api;
 use crate::audit::Audit;
 use crate::config::Config;
@@ -53,6 +53,8 @@ pub struct Sweeper<O, A> {
     pub config: Config,
     /// The record of deletions.
     pub audit: Audit,
+    /// The objects whose deletion was refused in the pass before.
+    pub refused: Refused,
     /// The metrics.
     pub metrics: Arc<Metrics>,
     /// The time.
@@ -71,15 +73,11 @@ pub struct Passed {
 impl<O: Objects, A: Api> Sweeper<O, A> {
     /// Surveys the cluster, and deletes what is due if that is released. Each log line of a pass has the field `term`.
     #[tracing::instrument(level = "error", skip_all, fields(term = claim.term()))]
-    pub async fn pass(
-        &self,
-        strikes: &mut Strikes,
-        claim: &Claim,
-        notes: &impl Notes,
-    ) -> Passed {
+    pub async fn pass(&self, strikes: &mut Strikes, claim: &Claim, notes: &impl Notes) -> Passed {
         let began = Instant::now();
         let policy = (&self.config.policy, &self.config.filter);
-        let survey = survey(&self.objects, &self.api, policy, strikes, async || notes.approval().await, || self.clock.now());
+        let survey =
+            survey(&self.objects, &self.api, policy, strikes, async || notes.approval().await, || self.clock.now());
         let survey = claim.over().run_until_cancelled(survey).await;
         let (result, is_confirmed) = match &survey {
             None => (PassResult::Failed, false),
@@ -102,13 +100,7 @@ impl<O: Objects, A: Api> Sweeper<O, A> {
 
     /// Deletes what is due, unless the pass is held or only reports. Returns also whether nothing spoke against the plan
     /// meanwhile.
-    async fn act(
-        &self,
-        survey: &Survey,
-        strikes: &Strikes,
-        claim: &Claim,
-        notes: &impl Notes,
-    ) -> (PassResult, bool) {
+    async fn act(&self, survey: &Survey, strikes: &Strikes, claim: &Claim, notes: &impl Notes) -> (PassResult, bool) {
         if survey.release == Release::Held {
             return (PassResult::Held, true);
         }
@@ -129,8 +121,10 @@ impl<O: Objects, A: Api> Sweeper<O, A> {
             evidence: &evidence,
             permit: || claim.permit(),
             call_limit: self.config.lease.margin(),
+            refused: &self.refused,
             audit: &self.audit,
             policy: &self.config.policy,
+            kinds: &survey.all_kinds,
             concurrency: self.config.deletions_at_once,
             term: claim.term(),
             clock: Timestamp::now,

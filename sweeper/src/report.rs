@@ -12,6 +12,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::config::Config;
+use crate::metrics::kind_label;
 use crate::survey::Survey;
 
 /// For how long a plan counts as a first look: a strike means the more, the closer the two looks are to each other.
@@ -23,6 +24,8 @@ pub fn json(survey: &Survey, config: &Config, time: Timestamp) -> Value {
     let kept: BTreeMap<_, _> = kept(survey).into_iter().map(|(keep, objects)| (keep.label(), objects)).collect();
     let objects = survey.orphans.iter().map(|(candidate, verdict)| {
         let object = &candidate.object;
+        let along = survey.takes_along.get(&candidate.uid).into_iter().flatten();
+        let along: BTreeMap<_, _> = along.map(|(kind, objects)| (kind_label(kind), objects)).collect();
         json!({
             "apiVersion": object.kind.api_version(),
             "kind": object.kind.kind,
@@ -32,6 +35,7 @@ pub fn json(survey: &Survey, config: &Config, time: Timestamp) -> Value {
             "adapter": candidate.adapter,
             "resource_id": candidate.resource_id,
             "verdict": verdict.label(),
+            "in_it": along,
         })
     });
     json!({
@@ -111,7 +115,7 @@ pub fn text(survey: &Survey, would: bool) -> String {
         survey.kinds.iter().filter(|(_, objects)| *objects > 0).count(),
         survey.owners,
     );
-    let mut rows: Vec<_> = survey.orphans.iter().map(row).collect();
+    let mut rows: Vec<_> = survey.orphans.iter().map(|orphan| row(survey, orphan)).collect();
     rows.sort();
     if !rows.is_empty() {
         text.push('\n');
@@ -138,13 +142,15 @@ fn kept(survey: &Survey) -> BTreeMap<Keep, u64> {
     kept
 }
 
-fn row((candidate, verdict): &(Candidate, Verdict)) -> [String; 5] {
+fn row(survey: &Survey, (candidate, verdict): &(Candidate, Verdict)) -> [String; 5] {
     let (action, why) = match verdict {
         Verdict::Delete => ("delete", "its API resource is gone"),
         Verdict::Keep(keep) => ("keep", keep.sentence()),
     };
-    let owner = candidate.resource_id.clone();
-    [action.to_owned(), candidate.object.to_string(), candidate.adapter.clone(), owner, why.to_owned()]
+    let along = survey.takes_along.get(&candidate.uid).into_iter().flatten();
+    let along: Vec<_> = along.map(|(kind, objects)| format!("{objects} {}", kind_label(kind))).collect();
+    let why = if along.is_empty() { why.to_owned() } else { format!("{why}; in it: {}", along.join(", ")) };
+    [action.to_owned(), candidate.object.to_string(), candidate.adapter.clone(), candidate.resource_id.clone(), why]
 }
 
 fn ending(survey: &Survey, would: bool) -> String {

@@ -12,7 +12,6 @@ use lifecycle_core::keys;
 use lifecycle_core::sweep::{Approval, Strikes};
 use lifecycle_kube::{Cluster, Settings};
 use lifecycle_service::logging::Identity;
-use lifecycle_service::probes::Readiness;
 use lifecycle_service::servers::{serve_health, serve_metrics};
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
@@ -22,10 +21,14 @@ use crate::connect::{self, RealSweeper};
 use crate::leader::{Claim, Elector, Leadership, identity};
 use crate::metrics::PassResult;
 use crate::notes::{LeaseNotes, Notebook, parse_approval};
+use crate::readiness::{self, Status};
 use crate::report;
 
 /// How often the leader looks whether the plan that it holds was approved. The election reads the Lease as often.
 const APPROVAL_CHECK: Duration = Duration::from_secs(2);
+
+/// The time until a replica that does not lead looks again, if it could not read the cluster or the API.
+const LOOK_AGAIN: Duration = Duration::from_secs(10);
 
 /// The field manager of the Lease's annotations.
 const FIELD_MANAGER: &str = "hyperfleet-sweeper";
@@ -42,14 +45,27 @@ pub async fn run(config: Config, stop: CancellationToken) -> anyhow::Result<()> 
     let (health, metrics) = (config.health_listen, config.metrics_listen);
     let sweeper = connect::sweeper(config).await?;
     let exposed = Arc::clone(&sweeper.metrics);
-    let health = serve_health("sweeper", health, stop.clone(), Readiness::default, []).await?;
-    let metrics = serve_metrics("sweeper", metrics, move |format| std::future::ready(exposed.expose(format))).await?;
     let (elector, leadership, notebook) = elector(&sweeper.config).await?;
+    let status = Status::default();
+    let readiness = {
+        let (status, leadership) = (status.clone(), leadership.clone());
+        move || status.readiness(leadership.trouble())
+    };
+    let health = serve_health("sweeper", health, stop.clone(), readiness, []).await?;
+    let metrics = serve_metrics("sweeper", metrics, move |format| std::future::ready(exposed.expose(format))).await?;
     let election = tokio::spawn(elector.run(stop.clone()));
-    while let Some(Some(claim)) = stop.run_until_cancelled(leadership.claim()).await {
-        sweeper.metrics.lead(Some(claim.term()));
-        lead(&sweeper, &claim, &leadership, &notebook).await;
-        sweeper.metrics.lead(None);
+    let leading = async {
+        while let Some(Some(claim)) = stop.run_until_cancelled(leadership.claim()).await {
+            sweeper.metrics.lead(Some(claim.term()));
+            status.other_installation(None);
+            lead(&sweeper, &claim, &leadership, &notebook, &status).await;
+            sweeper.metrics.lead(None);
+            status.term_ended();
+        }
+    };
+    tokio::select! {
+        () = leading => {}
+        never = stand_by(&sweeper, &leadership, &notebook, &status) => never,
     }
     election.await.context("the election panicked")?;
     metrics.stop(DRAIN).await;
@@ -59,7 +75,7 @@ pub async fn run(config: Config, stop: CancellationToken) -> anyhow::Result<()> 
 
 /// Sweeps in passes until the term is over. Each log line has the field `term`.
 #[tracing::instrument(level = "error", skip_all, fields(term = claim.term()))]
-async fn lead(sweeper: &RealSweeper, claim: &Claim, leadership: &Leadership, notebook: &Notebook) {
+async fn lead(sweeper: &RealSweeper, claim: &Claim, leadership: &Leadership, notebook: &Notebook, status: &Status) {
     let grace = sweeper.config.policy.grace;
     tracing::info!(
         grace_seconds = grace.as_secs_f64(),
@@ -71,6 +87,9 @@ async fn lead(sweeper: &RealSweeper, claim: &Claim, leadership: &Leadership, not
     while !claim.over().is_cancelled() {
         let approval = noticed_approval(leadership);
         let passed = sweeper.pass(&mut strikes, claim, &notes).await;
+        if let Some(survey) = &passed.survey {
+            status.passed(&survey.plan);
+        }
         if began.elapsed() >= grace {
             sweeper.metrics.outlasted_grace(claim.term());
         }
@@ -88,6 +107,28 @@ async fn lead(sweeper: &RealSweeper, claim: &Claim, leadership: &Leadership, not
             () = sleep(sweeper.config.interval) => {}
             () = is_approved, if has_new_approval => {}
         }
+    }
+}
+
+/// Looks at the cluster and the API while another replica leads, until a look could read everything; and warns as often as
+/// a pass begins if that replica is another installation's.
+async fn stand_by(sweeper: &RealSweeper, leadership: &Leadership, notebook: &Notebook, status: &Status) -> ! {
+    let Config { interval, filter, policy, .. } = &sweeper.config;
+    loop {
+        let Some(lease) = leadership.other_holder().await else { std::future::pending().await };
+        let other = notebook.other_installation(&lease);
+        if let Some(other) = &other {
+            tracing::warn!(lease = %lease.object, holder = lease.other_holder, "This replica sweeps nothing: {other}");
+        }
+        status.other_installation(other);
+        if !status.has_read() {
+            let looked = readiness::look(&sweeper.objects, &sweeper.api, filter, policy).await;
+            if let Err(error) = &looked {
+                tracing::warn!(error, "This replica could not take over: a pass would be held");
+            }
+            status.looked(looked);
+        }
+        sleep(if status.has_read() { *interval } else { LOOK_AGAIN }).await;
     }
 }
 

@@ -16,7 +16,7 @@ use lifecycle_core::sweep::{Approval, Release, Strikes};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::act::Deleter;
+use crate::act::{Deleter, Refused};
 use crate::args::duration;
 use crate::audit::Audit;
 use crate::config::{Config, Environment, Flags, parse};
@@ -111,15 +111,17 @@ async fn play_pass(
         return Some(found.plan.hash().to_owned());
     }
     if !config.dry_run {
-        let audit = Audit::to_nowhere();
+        let (audit, refused) = (Audit::to_nowhere(), Refused::default());
         let evidence = PlanEvidence::new(world, &found.plan, async || true);
         let deleter = Deleter {
             objects: world,
             evidence: &evidence,
             permit: || Ok(()),
             call_limit: Duration::MAX,
+            refused: &refused,
             audit: &audit,
             policy: &config.policy,
+            kinds: &found.all_kinds,
             concurrency: NonZeroUsize::MIN,
             term: 1,
             clock: || START,

@@ -15,6 +15,7 @@ use lifecycle_core::sweep::{
     Approval, Asked, Candidate, Judgement, Keep, OwnerAnswer, Policy, Reading, Release, Strikes, SweepPlan, Verdict,
     release,
 };
+use lifecycle_kube::ServedKind;
 
 use crate::api::Api;
 use crate::inventory::{Found, Inventory, KindFilter};
@@ -32,6 +33,9 @@ pub struct Survey {
     pub owners: u64,
     /// The objects whose API resource is gone, and their verdicts.
     pub orphans: Vec<(Candidate, Verdict)>,
+    /// How many objects of each kind live in an orphaned namespace, or are of an orphaned custom kind, by the UID of the
+    /// namespace or definition.
+    pub takes_along: BTreeMap<String, BTreeMap<GroupVersionKind, u64>>,
     /// How many other objects of each kind are kept, by reason.
     pub kept: BTreeMap<(GroupVersionKind, Keep), u64>,
     /// How many answers of the API proved nothing, by reason.
@@ -42,6 +46,8 @@ pub struct Survey {
     pub release: Release,
     /// Since when the oldest known orphan's API resource is gone.
     pub oldest: Option<Timestamp>,
+    /// The kinds whose objects Kubernetes could delete along with others.
+    pub all_kinds: Vec<ServedKind>,
 }
 
 /// Surveys the cluster, and brings the strikes up to date. `approval` is asked for at the end, if the plan is held.
@@ -74,6 +80,8 @@ pub async fn survey(
     };
 
     let census = &inventory.census;
+    let inside = |candidate: &Candidate| Some((candidate.uid.clone(), found.contents.inside(candidate)));
+    let takes_along = found.candidates.iter().filter_map(inside).filter(|(_, inside)| !inside.is_empty()).collect();
     let judgement = Reading {
         census,
         answer: |id: &str| answers.of(id),
@@ -81,7 +89,7 @@ pub async fn survey(
         distrust,
         candidates: found.candidates,
         contents: &found.contents,
-        unread: inventory.unread.clone(),
+        unread: inventory.unread(),
     };
     let judgement = judgement.judge(strikes, policy);
     let plan = judgement.plan();
@@ -96,7 +104,9 @@ pub async fn survey(
         release: release(&plan, approval.as_ref(), now()),
         plan,
         orphans,
+        takes_along,
         oldest: strikes.oldest(),
+        all_kinds: inventory.into_kinds(),
     }
 }
 

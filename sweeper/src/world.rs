@@ -18,7 +18,7 @@ use lifecycle_kube::{Deletion, Discovery, Error, ErrorKind, Fence, ServedKind};
 use serde_json::{Value, json};
 
 use crate::api::Api;
-use crate::objects::Objects;
+use crate::objects::{Choice, Objects};
 
 /// A cluster and an API.
 #[derive(Debug, Default)]
@@ -53,6 +53,12 @@ impl World {
         object
     }
 
+    /// Removes the objects of this name.
+    #[cfg(test)]
+    pub(crate) fn remove(&self, name: &str) {
+        self.state().objects.retain(|object| object["metadata"]["name"] != name);
+    }
+
     /// Makes the API have exactly these resources.
     pub fn set_resources(&self, resources: BTreeMap<String, Generation>) {
         self.state().resources = resources;
@@ -81,16 +87,22 @@ impl Objects for World {
             if !kinds.iter().any(|served| is_same_kind(&served.kind, &object.kind)) {
                 let plural = format!("{}s", object.kind.kind.to_lowercase());
                 let verbs = ["list", "delete"].map(str::to_owned).to_vec();
-                kinds.push(ServedKind { kind: object.kind, plural, namespaced: object.namespace.is_some(), verbs });
+                let (kind, namespaced) = (object.kind, object.namespace.is_some());
+                kinds.push(ServedKind { kind, plural, namespaced, verbs, has_status: false });
             }
         }
         Ok(Discovery { kinds, unread: Vec::new() })
     }
 
-    async fn list(&self, kind: &ServedKind, label: &str, each: &mut dyn FnMut(Candidate)) -> Result<(), Error> {
+    async fn list(&self, kind: &ServedKind, choice: Choice<'_>, each: &mut dyn FnMut(Candidate)) -> Result<(), Error> {
         for object in &self.state().objects {
             let candidate = Candidate::of(object, Destination::ThisCluster);
-            if is_same_kind(&candidate.object.kind, &kind.kind) && object["metadata"]["labels"].get(label).is_some() {
+            let is_chosen = match choice {
+                Choice::Labelled(label) => object["metadata"]["labels"].get(label).is_some(),
+                Choice::InNamespace(namespace) => candidate.object.namespace.as_deref() == Some(namespace),
+                Choice::All => true,
+            };
+            if is_same_kind(&candidate.object.kind, &kind.kind) && is_chosen {
                 each(candidate);
             }
         }
@@ -153,10 +165,8 @@ impl World {
         let answer = |status: StatusCode, content_type: &str, body: String| Answer {
             status,
             content_type: Some(content_type.to_owned()),
-            redirected: false,
-            cached: false,
             body,
-            attempts: 1,
+            ..Answer::default()
         };
         if let Some(status) = state.answers.get(id) {
             let status = StatusCode::from_u16(*status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);

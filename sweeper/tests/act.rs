@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use futures::StreamExt as _;
-use hyperfleet_sweeper::act::{Deleter, Outcome};
+use hyperfleet_sweeper::act::{Deleter, Outcome, Refused};
 use hyperfleet_sweeper::audit::{self, Action, Audit, Line, Record};
 use hyperfleet_sweeper::kube_objects::KubeObjects;
 use hyperfleet_sweeper::leader::TermOver;
@@ -20,7 +20,8 @@ use kube::api::ListParams;
 use lifecycle_core::destination::Destination;
 use lifecycle_core::keys;
 use lifecycle_core::object_ref::ObjectRef;
-use lifecycle_core::sweep::{Candidate, Keep, KindPattern, Limits, Policy, Strikes, SweepPlan};
+use lifecycle_core::proof::Signer;
+use lifecycle_core::sweep::{Candidate, Keep, KindPattern, Limits, Policy, Share, Strikes, SweepPlan};
 use lifecycle_e2e::fault::{Fault, When};
 use lifecycle_e2e::kube::{ControlPlane, TestNamespace};
 use lifecycle_e2e::{PATIENCE, await_condition, unique};
@@ -31,6 +32,10 @@ const OWNER: &str = "b2f1c5a0-0000-4000-8000-000000000001";
 
 async fn cluster(kubeconfig: &Path) -> Result<Cluster> {
     Ok(Cluster::new(connect(Some(kubeconfig), "lifecycle-test/1").await?, "test", Settings::default()))
+}
+
+fn signer() -> Result<Signer> {
+    Ok(Signer::new(&[7; 32])?)
 }
 
 struct World {
@@ -59,6 +64,8 @@ impl World {
         if !is_cluster_scoped {
             object["metadata"]["namespace"] = self.namespace.name().into();
         }
+        let claim = Candidate::of(&object, Destination::ThisCluster);
+        object["metadata"]["annotations"][keys::OWNERSHIP_PROOF] = signer()?.sign(&claim.claim()).into();
         // A Pod needs the namespace's default service account, which a controller creates.
         await_condition("the object to be created", PATIENCE, async || Ok(self.direct.create(&object).await?)).await
     }
@@ -92,8 +99,9 @@ impl World {
             grace: Duration::ZERO,
             min_age: Duration::ZERO,
             cluster_scoped: vec!["Namespace".parse::<KindPattern>()?],
-            signers: Vec::new(),
-            limits: Limits { objects: 100, percent: 100 },
+            goes_along: Vec::new(),
+            signers: vec![signer()?],
+            limits: Limits { objects: 100, share: Share::Percent(100) },
         };
         let audit = Audit::to_file(&self.folder.path().join("audit"), true)?;
         let deleter = Deleter {
@@ -102,8 +110,10 @@ impl World {
             permit: || Ok::<_, TermOver>(()),
             term: 3,
             call_limit: PATIENCE,
+            refused: &Refused::default(),
             audit: &audit,
             policy: &policy,
+            kinds: &[],
             concurrency: NonZeroUsize::MIN.saturating_add(3),
             clock: Timestamp::now,
         };

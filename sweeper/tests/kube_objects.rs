@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use anyhow::{Context as _, Result, ensure};
 use hyperfleet_sweeper::kube_objects::KubeObjects;
-use hyperfleet_sweeper::objects::Objects;
+use hyperfleet_sweeper::objects::{Choice, Objects};
 use lifecycle_core::id::Generation;
 use lifecycle_core::keys;
 use lifecycle_core::object_ref::ObjectRef;
@@ -58,7 +58,7 @@ impl World {
     /// Lists this world's objects: other tests on the same server have labelled objects too.
     async fn list(&self, kind: &ServedKind) -> Result<Vec<Candidate>, Error> {
         let mut found = Vec::new();
-        self.objects.list(kind, keys::ADAPTER, &mut |candidate| found.push(candidate)).await?;
+        self.objects.list(kind, Choice::Labelled(keys::ADAPTER), &mut |candidate| found.push(candidate)).await?;
         found.retain(|candidate| candidate.adapter == self.adapter);
         Ok(found)
     }
@@ -174,7 +174,7 @@ async fn list_that_expires_between_pages_is_an_error() -> Result<()> {
         world.proxy.heal();
         world.proxy.inject(When::method("GET").query_contains("&continue=").nth(pages), Fault::Status(410));
         let mut seen = 0;
-        let listed = world.objects.list(&kind, keys::ADAPTER, &mut |_| seen += 1).await;
+        let listed = world.objects.list(&kind, Choice::Labelled(keys::ADAPTER), &mut |_| seen += 1).await;
         assert_eq!(listed.err().map(|error| error.kind), Some(ErrorKind::Expired), "after {pages} pages");
         assert_eq!(seen, 2 * pages);
     }

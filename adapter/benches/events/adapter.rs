@@ -3,18 +3,42 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::ops::Sub;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use anyhow::{Context as _, ensure};
-use lifecycle_e2e::await_condition;
-use serde_json::Value;
+use lifecycle_e2e::{await_condition, free_port};
 use tempfile::TempDir;
 use tokio::process::{Child, Command};
 
 use super::options::Options;
 use super::process::Process;
 use super::{PATIENCE, task, within_patience};
+
+/// A program to measure.
+pub(crate) struct Program {
+    pub(crate) name: &'static str,
+    pub(crate) path: PathBuf,
+    /// Where it serves its probes, and its metrics.
+    pub(crate) ports: (u16, u16),
+}
+
+impl Program {
+    /// The programs that the options name, the first one first.
+    pub(crate) fn of(options: &Options) -> anyhow::Result<Vec<Self>> {
+        let built = Path::new(env!("CARGO_BIN_EXE_hyperfleet-adapter"));
+        let path = options.binary.as_deref().unwrap_or(built).to_owned();
+        let mut programs = vec![Self { name: "adapter", path, ports: (free_port()?, free_port()?) }];
+        if let Some(path) = &options.beside {
+            let ports = match options.beside_ports {
+                Some(ports) => ports,
+                None => (free_port()?, free_port()?),
+            };
+            programs.push(Self { name: "beside", path: path.clone(), ports });
+        }
+        Ok(programs)
+    }
+}
 
 /// The servers that the adapter uses, and the options of the benchmark.
 pub(crate) struct Deployment<'a> {
@@ -53,7 +77,7 @@ impl Sub for Calls {
 }
 
 impl Adapter {
-    pub(crate) async fn start(deployment: &Deployment<'_>) -> anyhow::Result<Self> {
+    pub(crate) async fn start(program: &Program, deployment: &Deployment<'_>) -> anyhow::Result<Self> {
         let directory = TempDir::new().context("failed to make a directory")?;
         let write = |name: &str, text: String| -> anyhow::Result<_> {
             let path = directory.path().join(name);
@@ -64,33 +88,36 @@ impl Adapter {
         let task = write("task.yaml", task::task(deployment.namespace, deployment.options.shape))?;
         let broker = write("broker.yaml", deployment.broker())?;
         let log = File::create(directory.path().join(LOG)).context("failed to make a log")?;
-        let built = Path::new(env!("CARGO_BIN_EXE_hyperfleet-adapter"));
-        let child = Command::new(deployment.options.binary.as_deref().unwrap_or(built))
+        let (health, metrics) = program.ports;
+        let child = Command::new(&program.path)
             .arg("serve")
             .arg("--config")
             .arg(config)
             .arg("--task-config")
             .arg(task)
             .env("BROKER_CONFIG_FILE", broker)
+            .env("HYPERFLEET_HEALTH_LISTEN", format!("127.0.0.1:{health}"))
+            .env("HYPERFLEET_METRICS_LISTEN", format!("127.0.0.1:{metrics}"))
             .stdout(log.try_clone().context("failed to share the log")?)
             .stderr(log)
             .stdin(Stdio::null())
             .kill_on_drop(true)
             .spawn()
-            .context("failed to start the adapter")?;
+            .with_context(|| format!("failed to start {}", program.path.display()))?;
         let process = Process(child.id().context("the adapter ended at once")?);
-        let log = directory.path().join(LOG);
-        let up = await_condition("the adapter to be ready", PATIENCE, async || {
-            let text = fs::read_to_string(&log)?;
-            ensure!(text.contains("ready to process events"), "its log is:\n{text}");
-            listening_address(&text).context("its log has no address")
-        });
-        let metrics_url = format!("http://{}/metrics", up.await?);
-        // A profiler needs the process id to attach.
-        print_note(&format!("the adapter is process {}", process.0));
         // The adapter installs its TLS provider in its own process; this process needs one for its HTTP client.
         lifecycle_e2e::init();
         let client = reqwest::Client::builder().build().context("failed to make a client")?;
+        let ready = format!("http://127.0.0.1:{health}/readyz");
+        let up = await_condition("the adapter to be ready", PATIENCE, async || {
+            client.get(&ready).send().await?.error_for_status()?;
+            Ok(())
+        });
+        let log = directory.path().join(LOG);
+        up.await.with_context(|| format!("its log is:\n{}", fs::read_to_string(log).unwrap_or_default()))?;
+        let metrics_url = format!("http://127.0.0.1:{metrics}/metrics");
+        // A profiler needs the process id to attach.
+        print_note(&format!("{} is process {}", program.name, process.0));
         Ok(Self { _child: child, process, metrics_url, client, directory })
     }
 
@@ -98,7 +125,7 @@ impl Adapter {
         self.process
     }
 
-    /// The numbers of Kubernetes requests so far, from the adapter's metrics.
+    /// The numbers of Kubernetes requests so far, from the adapter's metrics; none if the program does not count them.
     pub(crate) async fn calls(&self) -> anyhow::Result<Calls> {
         let mut calls = Calls::default();
         for line in self.metrics().await?.lines() {
@@ -146,8 +173,6 @@ impl Deployment<'_> {
         format!(
             "adapter: {{ name: bench }}\n\
              log: {{ level: {log_level} }}\n\
-             health: {{ listen: '127.0.0.1:0' }}\n\
-             metrics: {{ listen: '127.0.0.1:0' }}\n\
              clients:\n  \
                hyperfleet_api: {{ base_url: '{api_url}' }}\n  \
                broker: {{ topic: {topic}, subscription_id: {subscription} }}\n  \
@@ -165,13 +190,6 @@ impl Deployment<'_> {
 }
 
 const LOG: &str = "adapter.log";
-
-/// Reads from the log the address at which the adapter serves its metrics.
-fn listening_address(log: &str) -> Option<String> {
-    let lines = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let line = lines.into_iter().find(|line| line["purpose"] == "metrics")?;
-    Some(line["address"].as_str()?.to_owned())
-}
 
 fn label<'a>(series: &'a str, name: &str) -> Option<&'a str> {
     let (_, rest) = series.split_once(&format!("{name}=\""))?;

@@ -2,8 +2,9 @@
 //!
 //! Run it with `cargo bench -p hyperfleet-adapter --bench events [-- --help]`. RabbitMQ, the control plane
 //! and a minimal fake API run on the same machine; the adapter is the release binary. CPU time and memory
-//! come from the kernel, and the numbers of calls from the adapter's metrics. The report compares each figure
-//! with the Go adapter's, measured with the same shape of task on two cores, and with the target.
+//! come from the kernel, and the numbers of calls from the adapter's metrics. The report is a table of medians and
+//! extremes of several runs, with the target. `--beside` measures another adapter in turn with the first one, on the
+//! same servers: only figures of one run are compared.
 //! `adapter/benches/README.md` explains the figures.
 //!
 //! The benchmark fails if a pass failed or calls are missing; it never fails because of slowness.
@@ -25,11 +26,11 @@ mod process;
 mod report;
 mod task;
 
-use adapter::{Adapter, Calls, Deployment};
+use adapter::{Adapter, Calls, Deployment, Program};
 use fake_api::FakeApi;
 use options::Options;
 use process::{Usage, busy_time};
-use report::{Idle, Measured, Memory, Phase};
+use report::{Column, Idle, Measured, Memory, Phase};
 
 const SUBSCRIPTION: &str = "bench";
 /// How many events are published concurrently.
@@ -45,6 +46,22 @@ const IDLE: Duration = Duration::from_secs(5);
 async fn main() -> anyhow::Result<()> {
     let options = Options::parse();
     let stack = Stack::join().await?;
+    let mut columns: Vec<Column> =
+        Program::of(&options)?.into_iter().map(|program| Column { program, runs: Vec::new() }).collect();
+    for _ in 0..options.runs {
+        for Column { program, runs } in &mut columns {
+            runs.push(measure(program, &stack, &options).await?);
+        }
+        // In the next round the other program goes first, so that neither always meets the fuller servers.
+        columns.reverse();
+    }
+    columns.sort_by_key(|column| column.program.name);
+    report::print(&options, &columns);
+    Ok(())
+}
+
+/// Measures a program once, with a namespace, a topic and an API of its own.
+async fn measure(program: &Program, stack: &Stack, options: &Options) -> anyhow::Result<Measured> {
     let namespace = stack.control_plane.namespace().await?;
     let topic = stack.broker.topic().await?;
     topic.subscribe(SUBSCRIPTION).await?;
@@ -56,13 +73,11 @@ async fn main() -> anyhow::Result<()> {
         api_url: api.url(),
         kubeconfig: stack.control_plane.kubeconfig_path(),
         namespace: namespace.name(),
-        options: &options,
+        options,
     };
-    let adapter = Adapter::start(&deployment).await?;
-    let bench = Bench { adapter, api, topic, options: &options };
-    let measured = bench.run().await.with_context(|| format!("the adapter's last words:\n{}", bench.adapter.tail()))?;
-    report::print(&options, &measured);
-    Ok(())
+    let adapter = Adapter::start(program, &deployment).await?;
+    let bench = Bench { adapter, api, topic, options };
+    bench.run().await.with_context(|| format!("{}'s last words:\n{}", program.name, bench.adapter.tail()))
 }
 
 struct Bench<'a> {

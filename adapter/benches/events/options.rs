@@ -1,5 +1,9 @@
 //! The command line options of the benchmark.
 
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+
 /// Measures the cost of an event for the adapter, with real servers.
 #[derive(Debug, clap::Parser)]
 pub(crate) struct Options {
@@ -13,7 +17,7 @@ pub(crate) struct Options {
     /// The task that the adapter runs.
     #[arg(long, value_enum, default_value_t = Shape::Captures)]
     pub(crate) shape: Shape,
-    /// Number of concurrent passes; the Go adapter was measured with 10.
+    /// Number of concurrent passes.
     #[arg(long, default_value_t = 10)]
     pub(crate) parallelism: u16,
     /// The log level with which the measured adapter runs.
@@ -21,7 +25,17 @@ pub(crate) struct Options {
     pub(crate) log_level: String,
     /// Measure this binary instead of the one just built.
     #[arg(long)]
-    pub(crate) binary: Option<std::path::PathBuf>,
+    pub(crate) binary: Option<PathBuf>,
+    /// Another adapter, measured in turn with the first one: an earlier build, or the Go adapter.
+    #[arg(long, value_name = "PATH")]
+    pub(crate) beside: Option<PathBuf>,
+    /// Where `--beside` listens. The Go adapter listens at 8080 and 9090, and nowhere else; a program of this workspace
+    /// obeys `HYPERFLEET_HEALTH_LISTEN` and `HYPERFLEET_METRICS_LISTEN`.
+    #[arg(long, value_name = "HEALTH,METRICS", value_parser = ports, requires = "beside")]
+    pub(crate) beside_ports: Option<(u16, u16)>,
+    /// How often each adapter is measured; the table shows the median and the extremes.
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..))]
+    pub(crate) runs: u8,
     /// Cargo passes this flag to every benchmark.
     #[arg(long, hide = true)]
     bench: bool,
@@ -46,4 +60,9 @@ pub(crate) enum Shape {
     Captures,
     /// An API call in a param, and five params in CEL; the ConfigMap is discovered by label.
     Expressions,
+}
+
+fn ports(text: &str) -> anyhow::Result<(u16, u16)> {
+    let (health, metrics) = text.split_once(',').context("expected two ports, such as 8080,9090")?;
+    Ok((health.trim().parse()?, metrics.trim().parse()?))
 }

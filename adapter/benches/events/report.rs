@@ -1,8 +1,10 @@
-//! Prints the result: each figure, the Go adapter's, their ratio, and the target.
+//! Prints the result as a Markdown table: the median and the extremes of each figure, the ratio of two programs'
+//! medians, and the target.
 
+use std::fmt;
 use std::time::Duration;
 
-use super::adapter::Calls;
+use super::adapter::{Calls, Program};
 use super::options::{Options, Shape};
 
 /// The figures that one run of the benchmark measured.
@@ -42,34 +44,17 @@ pub(crate) struct Memory {
     pub(crate) loaded: Vec<(usize, u64)>,
 }
 
-/// The Go adapter's figures for the same shape: two cores shared with the servers, no client rate limit,
-/// parallelism 10.
-struct Go {
-    create: GoPhase,
-    steady: GoPhase,
+/// A program with the figures of its runs.
+pub(crate) struct Column {
+    pub(crate) program: Program,
+    pub(crate) runs: Vec<Measured>,
 }
 
-struct GoPhase {
-    per_second: f64,
-    cpu: f64,
-    p99: f64,
-    calls: f64,
-}
-
-/// The Go adapter's memory in MiB: idle, and after 2,000 events.
-const GO_MEMORY: (f64, f64) = (46.5, 60.0);
-
-fn go(shape: Shape) -> Go {
-    match shape {
-        Shape::Captures => Go {
-            create: GoPhase { per_second: 187.0, cpu: 5.31, p99: 90.0, calls: 3.0 },
-            steady: GoPhase { per_second: 227.0, cpu: 5.04, p99: 68.0, calls: 2.0 },
-        },
-        Shape::Expressions => Go {
-            create: GoPhase { per_second: 122.0, cpu: 7.95, p99: 136.0, calls: 4.0 },
-            steady: GoPhase { per_second: 141.0, cpu: 7.49, p99: 110.0, calls: 3.0 },
-        },
-    }
+/// One figure of one run.
+struct Figure {
+    name: String,
+    value: f64,
+    target: &'static str,
 }
 
 /// The targets for the CPU time of an event in the create and in the steady phase, in ms.
@@ -80,52 +65,93 @@ fn targets(shape: Shape) -> (&'static str, &'static str) {
     }
 }
 
-/// Prints the table of all figures.
-pub(crate) fn print(options: &Options, measured: &Measured) {
-    let Measured { create, steady, memory, idle_cpu } = measured;
-    let go = go(options.shape);
+/// Prints the table of all figures, in Markdown.
+pub(crate) fn print(options: &Options, columns: &[Column]) {
     print_line(&format!(
-        "{:?}, {} resources, parallelism {}, log level {}",
-        options.shape, create.events, options.parallelism, options.log_level
+        "{:?}, {} resources, parallelism {}, log level {}, {} runs: median (least to most)\n",
+        options.shape,
+        options.events(),
+        options.parallelism,
+        options.log_level,
+        options.runs
     ));
-    print_row("", ["adapter", "Go", "ratio", "target"].map(str::to_owned));
-    let (create_target, steady_target) = targets(options.shape);
-    print_phase("create", create, &go.create, (create_target, 2.0));
-    print_phase("steady", steady, &go.steady, (steady_target, 1.0));
-    let mebibytes = |kibibytes: u64| kibibytes as f64 / 1024.0;
-    print_figure("memory, idle, MiB", mebibytes(memory.idle), Some(GO_MEMORY.0), "≤ 16");
-    for (events, resident) in &memory.loaded {
-        print_figure(&format!("memory, {events} events, MiB"), mebibytes(*resident), Some(GO_MEMORY.1), "≤ 20");
+    let names: Vec<_> = columns.iter().map(|column| column.program.name.to_owned()).collect();
+    print_row("", &names, "ratio", "target");
+    print_row("---", &vec!["---".to_owned(); names.len()], "---", "---");
+    let programs: Vec<Vec<Vec<Figure>>> =
+        columns.iter().map(|column| column.runs.iter().map(|run| run.figures(options.shape)).collect()).collect();
+    let Some(first) = programs.first().and_then(|runs| runs.first()) else { return };
+    for (index, figure) in first.iter().enumerate() {
+        let spreads: Vec<Spread> = programs
+            .iter()
+            .map(|runs| Spread::of(runs.iter().filter_map(|figures| figures.get(index)).map(|figure| figure.value)))
+            .collect();
+        let ratio = match spreads.as_slice() {
+            [ours, beside] => format!("{:.2}", ours.median / beside.median),
+            _ => "–".to_owned(),
+        };
+        let cells: Vec<String> = spreads.iter().map(Spread::to_string).collect();
+        print_row(&figure.name, &cells, &ratio, figure.target);
     }
-    print_figure("idle, % of a core", idle_cpu * 100.0, None, "≈ 0");
 }
 
-fn print_phase(name: &str, phase: &Phase, go: &GoPhase, (target_cpu, target_calls): (&str, f64)) {
-    let events = phase.events as f64;
-    let per_second = events / phase.took.as_secs_f64();
-    let cpu = phase.cpu.as_secs_f64() * 1000.0 / events;
-    let calls = phase.calls.0.values().sum::<u64>() as f64 / events;
-    print_figure(&format!("{name}: events/s"), per_second, Some(go.per_second), "");
-    print_figure(&format!("{name}: CPU, ms an event"), cpu, Some(go.cpu), target_cpu);
-    print_figure(&format!("{name}: p99 of a pass, ms"), phase.p99.as_secs_f64() * 1000.0, Some(go.p99), "");
-    print_figure(&format!("{name}: Kubernetes calls an event"), calls, Some(go.calls), &format!("{target_calls}"));
-    print_figure(&format!("{name}: API calls an event"), phase.api_calls as f64 / events, Some(2.0), "2");
-    print_figure(&format!("{name}: share of busy CPU, %"), phase.share_of_busy * 100.0, None, "");
-    let verbs: Vec<String> = phase.calls.0.iter().map(|(verb, count)| format!("{count} {verb}")).collect();
-    print_line(&format!("    {}", verbs.join(", ")));
+/// The values of one figure in all runs.
+struct Spread {
+    least: f64,
+    median: f64,
+    most: f64,
 }
 
-fn print_figure(name: &str, ours: f64, go: Option<f64>, target: &str) {
-    let (go, ratio) = match go {
-        Some(go) => (format!("{go:.1}"), format!("{:.2}", ours / go)),
-        None => ("–".to_owned(), "–".to_owned()),
-    };
-    print_row(name, [format!("{ours:.2}"), go, ratio, target.to_owned()]);
+impl Spread {
+    fn of(values: impl Iterator<Item = f64>) -> Self {
+        let mut values: Vec<f64> = values.collect();
+        values.sort_by(f64::total_cmp);
+        let at = |index: usize| values.get(index).copied().unwrap_or(f64::NAN);
+        Self { least: at(0), median: at(values.len() / 2), most: at(values.len().saturating_sub(1)) }
+    }
 }
 
-fn print_row(name: &str, columns: [String; 4]) {
-    let [ours, go, ratio, target] = columns;
-    print_line(&format!("{name:<36} {ours:>10} {go:>8} {ratio:>8} {target:>8}"));
+impl fmt::Display for Spread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.2} ({:.2} to {:.2})", self.median, self.least, self.most)
+    }
+}
+
+impl Measured {
+    /// All figures, in the order in which they are printed.
+    fn figures(&self, shape: Shape) -> Vec<Figure> {
+        let (create_target, steady_target) = targets(shape);
+        let mut figures = self.create.figures("create", create_target, "2");
+        figures.extend(self.steady.figures("steady", steady_target, "1"));
+        let mut add = |name: String, value, target| figures.push(Figure { name, value, target });
+        let mebibytes = |kibibytes: u64| kibibytes as f64 / 1024.0;
+        add("memory, idle, MiB".to_owned(), mebibytes(self.memory.idle), "≤ 16");
+        for (events, resident) in &self.memory.loaded {
+            add(format!("memory, {events} events, MiB"), mebibytes(*resident), "≤ 20");
+        }
+        add("idle, % of a core".to_owned(), self.idle_cpu * 100.0, "≈ 0");
+        figures
+    }
+}
+
+impl Phase {
+    fn figures(&self, name: &str, target_cpu: &'static str, target_calls: &'static str) -> Vec<Figure> {
+        let events = self.events as f64;
+        let calls = self.calls.0.values().sum::<u64>() as f64;
+        let figure = |what: &str, value, target| Figure { name: format!("{name}: {what}"), value, target };
+        vec![
+            figure("events/s", events / self.took.as_secs_f64(), ""),
+            figure("CPU, ms an event", self.cpu.as_secs_f64() * 1000.0 / events, target_cpu),
+            figure("p99 of a pass, ms", self.p99.as_secs_f64() * 1000.0, ""),
+            figure("Kubernetes calls an event", calls / events, target_calls),
+            figure("API calls an event", self.api_calls as f64 / events, "2"),
+            figure("share of busy CPU, %", self.share_of_busy * 100.0, ""),
+        ]
+    }
+}
+
+fn print_row(name: &str, cells: &[String], ratio: &str, target: &str) {
+    print_line(&format!("| {name} | {} | {ratio} | {target} |", cells.join(" | ")));
 }
 
 #[expect(clippy::print_stdout, reason = "the result of a benchmark")]

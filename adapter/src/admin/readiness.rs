@@ -18,6 +18,8 @@ struct Checks {
     config: AtomicBool,
     /// The dependency that is unavailable, and the reason; `None` if every dependency answers.
     unavailable: Mutex<Option<String>>,
+    /// Why the answers at `base_url` do not look like the HyperFleet API's; `None` if they do.
+    stranger: Mutex<Option<String>>,
 }
 
 impl Readiness {
@@ -36,6 +38,16 @@ impl Readiness {
         *self.0.unavailable.lock().unwrap_or_else(PoisonError::into_inner) = reason.map(str::to_owned);
     }
 
+    /// Reports that something else than the HyperFleet API answers in its place; `None` if the API does.
+    pub fn set_stranger(&self, reason: Option<&str>) {
+        *self.0.stranger.lock().unwrap_or_else(PoisonError::into_inner) = reason.map(str::to_owned);
+    }
+
+    /// What answers in place of the HyperFleet API.
+    pub(crate) fn stranger(&self) -> Option<String> {
+        self.0.stranger.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// The response to a readiness probe.
     pub(crate) fn report(&self) -> probes::Readiness {
         let (broker, config) = (self.0.broker.load(Ordering::Acquire), self.0.config.load(Ordering::Acquire));
@@ -44,7 +56,9 @@ impl Readiness {
             checks: [("broker", broker), ("config", config)].into(),
             problem: unavailable
                 .map(|reason| format!("waiting for {reason}"))
+                .or_else(|| self.stranger())
                 .or_else(|| (!(broker && config)).then(|| "not ready".to_owned())),
+            note: None,
         }
     }
 }

@@ -4,20 +4,24 @@
 //! adapter's own parts: error texts, spans, metrics, and the suspicion that the API is unreachable.
 
 use std::collections::BTreeMap;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 use http::{Method, StatusCode};
 use lifecycle_api_client::watch::{Outgoing, Watch, WatchAttempt};
 use lifecycle_api_client::{CallError, Client, Request, Settings, SettingsError};
-use lifecycle_core::api_call::{self, ApiFailure, ApiRequest, ApiResponse};
+use lifecycle_core::api_call::{self, ApiRequest};
 use lifecycle_errors::Chain;
 use reqwest::Url;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 use tracing::{Span, field, info_span};
 
 use super::endpoint::endpoint;
-use super::{Api, CallContext};
+use super::room::{Kept, Room};
+use super::{Answer, Api, ApiFailure, CallContext, Identity};
 use crate::dependency::{self, Probe, Suspicion, is_gateway_error};
 use crate::metrics::{self, SharedMetrics};
 use crate::secret::redacted_url;
@@ -49,13 +53,16 @@ pub struct Observers {
     pub suspicion: Suspicion,
     /// Counts and times each attempt.
     pub metrics: SharedMetrics,
+    /// Learns from each answer whether the API itself answers.
+    pub identity: Arc<Identity>,
 }
 
 /// Sends API calls over the network.
 #[derive(Debug)]
 pub struct HttpApi {
-    client: Client,
+    client: Arc<Client>,
     observers: Observers,
+    room: Room,
 }
 
 impl HttpApi {
@@ -69,7 +76,7 @@ impl HttpApi {
             SettingsError::BaseUrl => ApiSetupError::BaseUrl(redacted_url(&base_url)),
             error => ApiSetupError::Client(error),
         })?;
-        Ok(Self { client, observers })
+        Ok(Self { client: Arc::new(client), observers, room: Room::new() })
     }
 
     /// Returns a probe that sends one request and succeeds if the API sends any response of its own.
@@ -85,6 +92,11 @@ impl HttpApi {
         })
     }
 
+    /// Asks the API again, `every` so often, while something else answers in its place. Never returns.
+    pub fn ask_again(&self, every: Duration) -> impl Future<Output = ()> + use<> {
+        self.observers.identity.ask_again(Arc::clone(&self.client), every)
+    }
+
     /// Whether a URL as the task writes it, with templates, may be a URL of the API rather than of another
     /// host.
     #[must_use]
@@ -94,13 +106,26 @@ impl HttpApi {
 }
 
 impl Api for HttpApi {
-    async fn call(&self, request: &ApiRequest, context: &CallContext) -> Result<ApiResponse, ApiFailure> {
+    async fn call(&self, request: &ApiRequest, context: &CallContext) -> Result<Answer, ApiFailure> {
         let unsent = |message| ApiFailure { attempts: 0, message };
         let calling = client_request(request).map_err(|name| unsent(format!("`{name}` is not a valid HTTP header")))?;
-        let watch = CallObserver { observers: &self.observers, method: request.method.as_str(), trace: &context.trace };
+        let watch = CallObserver {
+            observers: &self.observers,
+            room: &self.room,
+            kept: &context.kept,
+            method: request.method.as_str(),
+            url_template: &request.url_template,
+            trace: &context.trace,
+        };
         match self.client.call(&calling, context.deadline, &watch).await {
             Ok(answer) => {
-                Ok(ApiResponse { status: answer.status.as_u16(), body: answer.body, attempts: answer.attempts })
+                self.observers.identity.note(&self.resolve_url(&request.url), &answer);
+                let keep = self.room.keep(&context.kept, &answer.body);
+                if within(context.deadline, keep).await.is_none() {
+                    let message = "the event's deadline passed while another pass kept large answers".to_owned();
+                    return Err(ApiFailure { attempts: answer.attempts, message });
+                }
+                Ok(answer)
             }
             Err(failure) => {
                 Err(ApiFailure { attempts: failure.attempts, message: no_response_text(&failure.error, &request.url) })
@@ -110,6 +135,14 @@ impl Api for HttpApi {
 
     fn resolve_url(&self, url: &str) -> String {
         self.client.base().resolve(url)
+    }
+}
+
+/// The future's result, unless the deadline passes before.
+async fn within<T>(deadline: Option<Instant>, future: impl Future<Output = T>) -> Option<T> {
+    match deadline {
+        Some(deadline) => timeout_at(deadline, future).await.ok(),
+        None => Some(future.await),
     }
 }
 
@@ -181,7 +214,10 @@ fn no_response_text(error: &CallError, url: &str) -> String {
 /// Observes the attempts of one call: times, counts and traces them.
 struct CallObserver<'a> {
     observers: &'a Observers,
+    room: &'a Room,
+    kept: &'a Kept,
     method: &'static str,
+    url_template: &'a str,
     trace: &'a TraceContext,
 }
 
@@ -189,6 +225,8 @@ struct CallObserver<'a> {
 /// tells about the API's availability.
 struct AttemptObserver<'a> {
     observers: &'a Observers,
+    room: &'a Room,
+    kept: &'a Kept,
     method: &'static str,
     inherited: &'a TraceContext,
     api: metrics::Api,
@@ -202,14 +240,16 @@ impl<'a> Watch for CallObserver<'a> {
     type Attempt = AttemptObserver<'a>;
 
     fn attempt(&self, request: &Outgoing, number: u32) -> AttemptObserver<'a> {
-        let Self { observers, method, trace } = *self;
+        let Self { observers, room, kept, method, url_template, trace } = *self;
         let path = request.resolved.split('?').next().unwrap_or_default();
         AttemptObserver {
             observers,
+            room,
+            kept,
             method,
             inherited: trace,
             api: if request.is_own { metrics::Api::Hyperfleet } else { metrics::Api::External },
-            endpoint: if request.is_own { endpoint(path) } else { EXTERNAL.to_owned() },
+            endpoint: if request.is_own { endpoint(path, url_template) } else { EXTERNAL.to_owned() },
             span: info_span!(
                 "http.client",
                 otel.name = method,
@@ -233,6 +273,10 @@ impl WatchAttempt for AttemptObserver<'_> {
             add_trace(headers, &trace::outgoing(&self.span, self.inherited));
         }
         self.suspicion = (self.api == metrics::Api::Hyperfleet).then(|| self.observers.suspicion.call());
+    }
+
+    async fn large(&mut self) {
+        self.room.keep_large(self.kept).await;
     }
 
     fn ended(self, outcome: Result<StatusCode, &CallError>) {

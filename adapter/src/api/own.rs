@@ -12,7 +12,6 @@ use percent_encoding::percent_decode_str;
 const STATUSES: &str = "statuses";
 
 /// Whether a resolved URL names the event's own API resource, or its statuses.
-#[must_use]
 pub fn names_resource_of(event: &LifecycleEvent, resolved: &str) -> bool {
     let path = resolved.split(['?', '#']).next().unwrap_or_default();
     // The client resolves the API's own URLs to paths, so an absolute URL is on another host.
@@ -27,6 +26,12 @@ pub fn names_resource_of(event: &LifecycleEvent, resolved: &str) -> bool {
         [above @ .., last] if last == STATUSES && is_resource(above) => true,
         segments => is_resource(segments),
     }
+}
+
+/// Whether a resolved URL is one to which adapters report conditions.
+pub(super) fn is_report(resolved: &str) -> bool {
+    let path = resolved.split(['?', '#']).next().unwrap_or_default();
+    path.trim_end_matches('/').rsplit('/').next() == Some(STATUSES)
 }
 
 /// Whether the event's resource is in the collection: the collection in the event's `href`, else the plural of
@@ -51,13 +56,13 @@ fn segments(path: &str) -> Vec<Cow<'_, str>> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use lifecycle_core::id::Generation;
     use serde_json::Value;
 
     use super::*;
 
-    fn event(id: &str, kind: &str, href: &str) -> LifecycleEvent {
+    pub(in crate::api) fn event(id: &str, kind: &str, href: &str) -> LifecycleEvent {
         LifecycleEvent {
             event_id: "e".to_owned(),
             source: "test".to_owned(),

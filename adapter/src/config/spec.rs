@@ -85,7 +85,8 @@ pub struct ApiSpec {
     /// The delay before the second attempt; 1s by default.
     #[schemars(extend("format" = "go-duration"))]
     pub base_delay: Option<DurationText>,
-    /// The upper bound of the delay between attempts; 30s by default.
+    /// The upper bound of the delay between attempts; 30s by default. A server's `Retry-After` may be longer, up to the
+    /// event's deadline.
     #[schemars(extend("format" = "go-duration"))]
     pub max_delay: Option<DurationText>,
     /// Headers that every request carries.
@@ -122,7 +123,8 @@ pub struct BrokerSpec {
 pub struct KubernetesSpec {
     /// Accepted for compatibility; it has no effect.
     pub api_version: Option<String>,
-    /// A kubeconfig file; by default the service account of the pod that the adapter runs in.
+    /// A kubeconfig file; by default the service account of the pod that the adapter runs in. Files of tokens and CAs
+    /// that it names are read again when they change.
     pub kube_config_path: Option<String>,
     /// The rate limit in requests per second; no limit by default.
     pub qps: Option<f64>,

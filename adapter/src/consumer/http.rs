@@ -84,6 +84,17 @@ struct Intake {
     stop: CancellationToken,
 }
 
+impl Intake {
+    /// Answers a request whose body the input does not take, and lets the dispatcher log and count it.
+    async fn refuse(&self, response: Response, reason: String) -> Response {
+        let (incoming, _) = Incoming::new(Message::Refused(reason));
+        match self.inbox.send(incoming).await {
+            Ok(()) => response,
+            Err(_) => unavailable(),
+        }
+    }
+}
+
 fn router(intake: Intake) -> Router {
     Router::new().route("/", post(receive)).layer(DefaultBodyLimit::max(MAX_EVENT_BYTES)).with_state(intake)
 }
@@ -93,16 +104,23 @@ async fn receive(State(intake): State<Intake>, request: Request) -> Response {
         return unavailable();
     }
     // Take the permit before reading the body, so that the limit also bounds the bodies in memory.
-    let Ok(permit) = intake.permits.try_acquire_owned() else {
+    let Ok(permit) = Arc::clone(&intake.permits).try_acquire_owned() else {
         return retry_later(StatusCode::TOO_MANY_REQUESTS, "too many events are being processed");
     };
     let Some(mode) = Mode::of(request.headers()) else {
         let text = "send one CloudEvent: content-type application/cloudevents+json, or ce-specversion and the other ce- headers";
-        return (StatusCode::UNSUPPORTED_MEDIA_TYPE, text).into_response();
+        let response = (StatusCode::UNSUPPORTED_MEDIA_TYPE, text).into_response();
+        return intake.refuse(response, format!("HTTP status 415: {text}")).await;
     };
     let body = match whole_body(request).await {
         Ok(body) => body,
-        Err(refusal) => return refusal,
+        Err(response) => {
+            let reason = format!(
+                "HTTP status {}: the body was refused, the limit is {MAX_EVENT_BYTES} bytes",
+                response.status()
+            );
+            return intake.refuse(response, reason).await;
+        }
     };
     let (incoming, settled) = Incoming::new(mode.message(body));
     if intake.inbox.send(incoming).await.is_err() {

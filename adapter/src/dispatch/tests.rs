@@ -224,13 +224,13 @@ async fn invalid_event_is_dead_lettered_with_its_reason() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn valid_event_above_one_mebibyte_is_dead_lettered() {
+async fn valid_event_above_256_kibibytes_is_dead_lettered() {
     let fixture = fixture(1);
-    let event = json!({"specversion": "1.0", "id": "e", "source": "s", "type": "t", "padding": "x".repeat(1 << 20),
+    let event = json!({"specversion": "1.0", "id": "e", "source": "s", "type": "t", "padding": "x".repeat(1 << 18),
         "data": {"id": "a", "kind": "Cluster", "generation": 1}});
     let settled = fixture.send_raw(&event).await.await;
     let Disposition::DeadLetter { reason } = settled else { panic!("{settled:?}") };
-    assert!(reason.contains("1048576"), "{reason}");
+    assert!(reason.contains("262144"), "{reason}");
     assert_eq!(fixture.script.started(), Vec::<String>::new());
 }
 

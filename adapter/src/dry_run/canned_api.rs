@@ -4,17 +4,21 @@
 //! first entry that matches its method and resolved URL. The last answer of an entry repeats. A call that
 //! matches no entry gets `200 {}`. The fake neither waits nor retries: a canned 500 is the call's result.
 
+use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use http::StatusCode;
+use http::header::CONTENT_TYPE;
 use lifecycle_api_client::Base;
+use lifecycle_api_client::problem::MEDIA_TYPE;
 use lifecycle_config::decode::suggest;
 use lifecycle_config::diagnostics::{Diagnostic, Diagnostics, Severity};
-use lifecycle_core::api_call::{ApiFailure, ApiRequest, ApiResponse};
+use lifecycle_core::api_call::ApiRequest;
 use lifecycle_core::re2::{Pattern, PatternError};
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::api::{Api, CallContext};
+use crate::api::{Answer, Api, ApiFailure, CallContext};
 
 /// The answers file, as its author writes it.
 #[derive(Debug, Default, Deserialize)]
@@ -45,9 +49,11 @@ struct ResponseFile {
     status_code: u16,
     #[serde(default)]
     body: Option<Value>,
+    #[serde(default)]
+    headers: BTreeMap<String, Value>,
 }
 
-/// The known keys, which are the Go adapter's. The fake API accepts `headers` of an answer, but does not send them.
+/// The known keys, which are the Go adapter's. Of an answer's `headers` the fake API sends `Content-Type` alone.
 const ENTRY: [&str; 2] = ["match", "responses"];
 const CALL: [&str; 2] = ["method", "urlPattern"];
 const RESPONSE: [&str; 3] = ["body", "headers", "statusCode"];
@@ -100,6 +106,14 @@ pub enum AnswersError {
         /// The index of the entry.
         entry: usize,
     },
+    /// An answer's status is no HTTP status.
+    #[error("responses[{entry}] has an answer with the statusCode {code}; use a number from 100 to 999")]
+    Status {
+        /// The index of the entry.
+        entry: usize,
+        /// The status as written.
+        code: u16,
+    },
     /// The URL pattern is not a regular expression.
     #[error("responses[{entry}].match.urlPattern is not a regular expression")]
     Pattern {
@@ -112,19 +126,51 @@ pub enum AnswersError {
 }
 
 /// The entries of an answers file, with compiled patterns, in the order in which they are tried.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Answers {
     entries: Vec<Entry>,
     /// The warnings of the answers file.
     pub warnings: Diagnostics,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Entry {
     method: String,
     pattern: Pattern,
-    /// The status and body of each answer; at least one.
-    responses: Vec<(u16, String)>,
+    /// At least one.
+    responses: Vec<Response>,
+}
+
+/// A canned answer.
+#[derive(Debug, Clone, Default)]
+struct Response {
+    status: StatusCode,
+    body: Option<Value>,
+    content_type: Option<String>,
+}
+
+impl Response {
+    /// The answer to a request for `path`. A canned 404 stands for the API's own, so a document that lacks what
+    /// the API would say about itself gets it, unless its author gave it another media type.
+    fn to_answer(&self, path: &str) -> Answer {
+        let mut body = self.body.clone().unwrap_or_else(|| json!({}));
+        if let (None, StatusCode::NOT_FOUND, Some(problem)) = (&self.content_type, self.status, body.as_object_mut()) {
+            let path = path.split('?').next().unwrap_or_default();
+            let members = [("status", json!(404)), ("code", json!("HYPERFLEET-NTF-001")), ("instance", json!(path))];
+            for (member, value) in members {
+                problem.entry(member).or_insert(value);
+            }
+        }
+        let own = if self.status.is_success() { "application/json" } else { MEDIA_TYPE };
+        let body = match (&self.content_type, body) {
+            // Text of another media type is sent as it is written.
+            (Some(_), Value::String(text)) => text,
+            (_, body) => body.to_string(),
+        };
+        let content_type = Some(self.content_type.clone().unwrap_or_else(|| own.to_owned()));
+        let redirect = self.status.is_redirection().then(|| "an unknown URL".to_owned());
+        Answer { status: self.status, content_type, redirect, body, attempts: 1, ..Answer::default() }
+    }
 }
 
 impl Answers {
@@ -143,10 +189,17 @@ impl Answers {
             let pattern = Pattern::parse(&written.call.url_pattern);
             let pattern = pattern.map_err(|source| AnswersError::Pattern { entry, source })?;
             let responses = written.responses.into_iter().map(|response| {
-                let status = if response.status_code == 0 { 200 } else { response.status_code };
-                (status, response.body.map_or_else(|| "{}".to_owned(), |body| body.to_string()))
+                let code = if response.status_code == 0 { 200 } else { response.status_code };
+                let status = StatusCode::from_u16(code).map_err(|_| AnswersError::Status { entry, code })?;
+                let mut headers = response.headers.into_iter();
+                let content_type = headers.find(|(name, _)| name.eq_ignore_ascii_case(CONTENT_TYPE.as_str()));
+                // Go's type of a header is a list of values; its dry run also takes one value.
+                let text = |value: Value| value.get(0).unwrap_or(&value).as_str().map(str::to_owned);
+                let content_type = content_type.and_then(|(_, value)| text(value));
+                Ok(Response { status, body: response.body, content_type })
             });
-            Ok(Entry { method: written.call.method, pattern, responses: responses.collect() })
+            let responses = responses.collect::<Result<_, _>>()?;
+            Ok(Entry { method: written.call.method, pattern, responses })
         };
         let entries = file.responses.into_iter().enumerate().map(compile).collect::<Result<_, _>>()?;
         Ok(Self { entries, warnings: Diagnostics::default() })
@@ -176,16 +229,27 @@ impl CannedApi {
         self.log().clone()
     }
 
+    /// Replaces the answers. Each entry begins with its first answer again.
+    pub fn set_answers(&mut self, answers: Answers) {
+        self.answers = answers;
+        self.log().clear();
+    }
+
+    /// Forgets the calls after the first `count`.
+    pub fn forget_after(&self, count: usize) {
+        self.log().truncate(count);
+    }
+
     fn log(&self) -> MutexGuard<'_, Vec<Option<usize>>> {
         self.answered_by.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn answer(&self, method: &str, url: &str) -> ApiResponse {
+    fn answer(&self, method: &str, url: &str) -> Answer {
         let matches = |entry: &Entry| (entry.method == "*" || entry.method == method) && entry.pattern.is_match(url);
         let chosen = self.answers.entries.iter().position(matches);
         let mut log = self.log();
-        let (status, body) = match chosen {
-            None => (200, "{}".to_owned()),
+        let response = match chosen {
+            None => Response::default(),
             Some(entry) => {
                 let earlier = log.iter().filter(|answered| **answered == chosen).count();
                 let responses = &self.answers.entries[entry].responses;
@@ -193,7 +257,7 @@ impl CannedApi {
             }
         };
         log.push(chosen);
-        ApiResponse { status, body, attempts: 1 }
+        response.to_answer(url)
     }
 }
 
@@ -202,7 +266,7 @@ impl Api for CannedApi {
         self.base.as_ref().map_or_else(|| url.to_owned(), |base| base.resolve(url))
     }
 
-    async fn call(&self, request: &ApiRequest, _context: &CallContext) -> Result<ApiResponse, ApiFailure> {
+    async fn call(&self, request: &ApiRequest, _context: &CallContext) -> Result<Answer, ApiFailure> {
         Ok(self.answer(request.method.as_str(), &self.resolve_url(&request.url)))
     }
 }

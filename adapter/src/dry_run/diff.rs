@@ -11,6 +11,8 @@ use serde::Serialize;
 use serde_json::Value;
 use similar::TextDiff;
 
+use super::redact::Redactor;
+
 /// The number of unchanged lines around a change: enough to see the container or condition that it is in.
 const CONTEXT: usize = 3;
 
@@ -62,14 +64,15 @@ impl Change {
 
 /// Compares the objects before with the objects after.
 #[must_use]
-pub fn compare(before: &[Value], after: &[Value]) -> Vec<ObjectDiff> {
+pub fn compare(before: &[Value], after: &[Value], redactor: &Redactor) -> Vec<ObjectDiff> {
     let mut pairs: BTreeMap<[&str; 4], [Option<&Value>; 2]> = BTreeMap::new();
     for (side, objects) in [before, after].into_iter().enumerate() {
         for object in objects {
             pairs.entry(identity(object)).or_default()[side] = Some(object);
         }
     }
-    pairs.into_iter().filter_map(|(identity, [before, after])| compare_object(identity, before, after)).collect()
+    let pairs = pairs.into_iter();
+    pairs.filter_map(|(identity, [before, after])| compare_object(identity, before, after, redactor)).collect()
 }
 
 /// Group, kind, namespace and name. The API version is left out, because all versions of a group share their
@@ -80,7 +83,12 @@ fn identity(object: &Value) -> [&str; 4] {
     [group, text("/kind"), text("/metadata/namespace"), text("/metadata/name")]
 }
 
-fn compare_object(identity: [&str; 4], before: Option<&Value>, after: Option<&Value>) -> Option<ObjectDiff> {
+fn compare_object(
+    identity: [&str; 4],
+    before: Option<&Value>,
+    after: Option<&Value>,
+    redactor: &Redactor,
+) -> Option<ObjectDiff> {
     let metadata = |object: &Value, key: &str| object.get("metadata").and_then(|metadata| metadata.get(key)).cloned();
     let change = match (before, after) {
         (None, None) => return None,
@@ -96,13 +104,16 @@ fn compare_object(identity: [&str; 4], before: Option<&Value>, after: Option<&Va
         }
     };
     let one_sided = matches!(change, Change::Created | Change::Deleted);
-    let text = |object: Option<&Value>| object.map(|object| to_yaml(&without_bookkeeping(object, one_sided)));
-    let (before, after) = (text(before).unwrap_or_default(), text(after).unwrap_or_default());
+    let [before, after] = [before, after].map(|object| object.map(|object| without_bookkeeping(object, one_sided)));
     if before == after {
         return None;
     }
+    let text = |object: Option<&Value>, before: Option<&Value>| {
+        object.map(|object| to_yaml(&redactor.beside(object, before))).unwrap_or_default()
+    };
+    let (before, after) = (text(before.as_ref(), None), text(after.as_ref(), before.as_ref()));
     let diff = TextDiff::from_lines(&before, &after).unified_diff().context_radius(CONTEXT).to_string();
-    let [_, kind, namespace, name] = identity.map(str::to_owned);
+    let [_, kind, namespace, name] = identity.map(|text| redactor.text(text).into_owned());
     Some(ObjectDiff { change, kind, namespace, name, diff })
 }
 

@@ -12,24 +12,23 @@ use similar::{ChangeTag, TextDiff};
 
 use super::DryRunError;
 use super::input::{self, InputError};
-use super::text::{Text, without_colours};
-use super::trace::Trace;
+use super::life::Life;
+use super::text::without_colours;
 
 const EXPECTED: Style = AnsiColor::Red.on_default();
 const ACTUAL: Style = AnsiColor::Green.on_default();
 
-/// A trace in both formats, by file name.
+/// The traces of a scenario in both formats, by file name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Traces {
     files: [(&'static str, String); 2],
 }
 
 impl Traces {
-    /// Formats a trace as the expected files contain it: without colours.
+    /// Formats the traces of a scenario as the expected files contain them: without colours.
     #[must_use]
-    pub fn of(trace: &Trace) -> Self {
-        let text = without_colours(&Text { trace, verbose: false }.to_string());
-        Self { files: [("trace.txt", text), ("trace.json", trace.to_json())] }
+    pub fn of(life: &Life) -> Self {
+        Self { files: [("trace.txt", without_colours(&life.to_text(false))), ("trace.json", life.to_json())] }
     }
 
     /// A diff against the expected traces in `folder`; empty if they are equal.

@@ -13,6 +13,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::canned_api::{self, Answers, AnswersError, AnswersFile};
+use super::series::SeriesError;
 
 /// The largest input file in bytes, far above the answers and traces of long scenarios.
 const LIMIT: u64 = 16 << 20;
@@ -49,6 +50,18 @@ pub enum InputError {
         #[source]
         source: Box<serde_saphyr::Error>,
     },
+    /// The file is not a list of steps.
+    #[error("{}: not the YAML of a series, which is a list of steps, each with a `name`", path.display())]
+    SeriesYaml {
+        /// The path of the series.
+        path: PathBuf,
+        /// The parser's error, with line and column.
+        #[source]
+        source: Box<serde_saphyr::Error>,
+    },
+    /// A step of a series cannot be played.
+    #[error(transparent)]
+    Series(#[from] SeriesError),
     /// The file is not a valid event.
     #[error("{}: not a CloudEvent", path.display())]
     Event {
@@ -101,7 +114,8 @@ pub fn read(path: &Path) -> Result<String, InputError> {
     files::read_text(path, LIMIT).map_err(|source| InputError::Unreadable { path: path.to_owned(), source })
 }
 
-fn read_json<T: DeserializeOwned>(path: &Path, expected: &'static str) -> Result<T, InputError> {
+/// Reads a file as JSON.
+pub(super) fn read_json<T: DeserializeOwned>(path: &Path, expected: &'static str) -> Result<T, InputError> {
     serde_json::from_str(&read(path)?).map_err(|source| InputError::Json { path: path.to_owned(), expected, source })
 }
 

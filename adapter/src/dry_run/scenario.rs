@@ -5,6 +5,7 @@
 //! | `event.json` | the CloudEvent; its `time`, if it has one, is the clock of the pass |
 //! | `adapter-config.yaml`, `task-config.yaml` | the configuration, with the files that it refers to |
 //! | `api-responses.json` | the canned answers of the API; without the file, `200 {}` to every call |
+//! | `series.yaml` | the steps of a [series](super::series); without the file, the scenario is one event |
 //! | `live/*.yaml` | the objects that exist before the pass; without the folder, none |
 //! | `environment.json` | the environment variables, a JSON object of strings; without the file, none |
 //! | `expected/trace.txt`, `expected/trace.json` | the expected traces |
@@ -13,10 +14,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use jiff::Timestamp;
+use lifecycle_config::diagnostics::Diagnostics;
 use lifecycle_service::version::Version;
 
+use super::series::Step;
 use super::world::{Setting, World, configure};
-use super::{DryRunError, input};
+use super::{DryRunError, input, series};
 use crate::config::{Flags, Paths};
 
 const EVENT: &str = "event.json";
@@ -24,7 +27,11 @@ const ADAPTER_CONFIG: &str = "adapter-config.yaml";
 const TASK_CONFIG: &str = "task-config.yaml";
 const ANSWERS: &str = "api-responses.json";
 const ENVIRONMENT: &str = "environment.json";
+const SERIES: &str = "series.yaml";
 const LIVE: &str = "live";
+
+/// How the message about a required variable without a value begins.
+const MISSING_VARIABLE: &str = "required environment variable";
 
 /// Traces contain the program's version, so use a constant one: expected traces must not change with each
 /// release.
@@ -40,7 +47,7 @@ pub fn load(folder: &Path, default_now: Timestamp) -> Result<World, DryRunError>
     }
     let environment = optional(&folder.join(ENVIRONMENT), input::read_environment)?;
     let paths = Paths { adapter: folder.join(ADAPTER_CONFIG), task: folder.join(TASK_CONFIG) };
-    let configured = configure(&paths, &environment, &Flags::default(), &NO_BUILD)?;
+    let configured = configure(&paths, &environment, &Flags::default(), &NO_BUILD).map_err(naming_the_file)?;
     let event_path = folder.join(EVENT);
     let setting = Setting {
         event: input::read_event(&event_path)?,
@@ -50,6 +57,33 @@ pub fn load(folder: &Path, default_now: Timestamp) -> Result<World, DryRunError>
         overrides: BTreeMap::new(),
     };
     World::build(configured, &environment, setting, default_now)
+}
+
+/// Lets the diagnostics of missing variables name the file from which a scenario takes its variables.
+fn naming_the_file(error: DryRunError) -> DryRunError {
+    let DryRunError::Configuration(diagnostics) = error else { return error };
+    let mut named = Diagnostics::default();
+    for mut diagnostic in diagnostics.all().iter().cloned() {
+        if diagnostic.message.starts_with(MISSING_VARIABLE) {
+            let help = "add it to `environment.json` beside the event, a JSON object of texts; a dry run reads no other variables";
+            diagnostic.help = Some(help.to_owned());
+        }
+        named.push(diagnostic);
+    }
+    DryRunError::Configuration(named)
+}
+
+/// Reads the steps of the scenario's series; none if the scenario is one event.
+///
+/// # Errors
+/// A file cannot be read, or a step is invalid.
+pub fn steps(folder: &Path, default_now: Timestamp) -> Result<Vec<Step>, DryRunError> {
+    let series = folder.join(SERIES);
+    if !series.is_file() {
+        return Ok(Vec::new());
+    }
+    let answers = Some(folder.join(ANSWERS)).filter(|path| path.is_file());
+    Ok(series::read(&series, &folder.join(EVENT), answers.as_deref(), default_now)?)
 }
 
 fn optional<T: Default>(path: &Path, read: fn(&Path) -> Result<T, input::InputError>) -> Result<T, input::InputError> {

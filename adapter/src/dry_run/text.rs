@@ -76,11 +76,17 @@ impl Text<'_> {
     }
 
     fn params(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        // The pass ended at the param that failed, and read none of those after it.
+        let has_failed = |name: &str| self.trace.failed_param.as_deref() == Some(name);
+        let mut is_over = false;
         for ParamSource { name, source } in &self.trace.param_sources {
             let value = match self.trace.params.get(name) {
                 Some(value) => self.value(value),
+                None if has_failed(name) => styled(BAD, "(failed)"),
+                None if is_over => styled(FAINT, "(not read: the pass ended before)"),
                 None => styled(FAINT, "(absent)"),
             };
+            is_over |= has_failed(name);
             writeln!(f, "  {name:<16} = {value}  {}", styled(FAINT, format_args!("<- {}", one_line(source))))?;
         }
         self.calls(f, "param_extraction", "", 2)?;
@@ -124,7 +130,8 @@ impl Text<'_> {
         resource: &ResourceTrace,
         decision: &DecisionTrace,
     ) -> fmt::Result {
-        let word = decision.decision.to_uppercase();
+        let waits_for = waits_for(decision);
+        let word = if waits_for.is_some() { "WAIT".to_owned() } else { decision.decision.to_uppercase() };
         let word = match (resource.status, decision.decision) {
             ("failed", _) => styled(BAD, "FAILED".to_owned()),
             (_, "skip" | "wait") => styled(NOTABLE, word),
@@ -148,7 +155,10 @@ impl Text<'_> {
         }
         match &resource.error {
             Some(error) => writeln!(f, "    {}", styled(BAD, format_args!("Error:    {error}")))?,
-            None => writeln!(f, "    Reason:   {} ({})", decision.reason, decision.because)?,
+            None => match &waits_for {
+                Some(waits_for) => writeln!(f, "    Reason:   {waits_for} ({})", decision.because)?,
+                None => writeln!(f, "    Reason:   {} ({})", decision.reason, decision.because)?,
+            },
         }
         match (resource.result, decision.finalized) {
             ("skipped", true) => writeln!(f, "    Outcome:  finalized, nothing of it is left to do")?,
@@ -278,6 +288,24 @@ impl Text<'_> {
     }
 }
 
+/// The decision about each resource, on one line: what was written, or why not.
+#[must_use]
+pub fn decisions(trace: &Trace) -> String {
+    let told = trace.resources.iter().zip(&trace.decisions).map(|(resource, decision)| {
+        let reason = match (&resource.error, waits_for(decision)) {
+            (Some(_), _) => format!("FAILED {}", decision.reason),
+            (None, Some(waits)) => format!("WAIT, {waits}"),
+            (None, None) if matches!(decision.decision, "skip" | "wait") => {
+                format!("{} {}", decision.decision.to_uppercase(), decision.reason)
+            }
+            (None, None) => decision.decision.to_uppercase(),
+        };
+        format!("{} {reason}", resource.name)
+    });
+    let told: Vec<_> = told.collect();
+    if told.is_empty() { "no resource".to_owned() } else { told.join("; ") }
+}
+
 /// Removes the ANSI styles from a text.
 #[must_use]
 pub fn without_colours(text: &str) -> String {
@@ -323,6 +351,10 @@ fn reported(f: &mut Formatter<'_>, body: &Value) -> fmt::Result {
 fn gate_line(f: &mut Formatter<'_>, gate: &GateTrace) -> fmt::Result {
     let answer = gate.answer.split_once(':').map_or(gate.answer.as_str(), |(answer, _)| answer);
     let of = gate.resource.as_ref().map(|resource| format!(" of {resource}")).unwrap_or_default();
+    let answer = match waits(gate) {
+        Some(awaited) => format!("{answer}, {awaited}"),
+        None => answer.to_owned(),
+    };
     match &gate.expression {
         Some(expression) => {
             let key = if gate.gate == "when" { "when".to_owned() } else { format!("{}.when", gate.gate) };
@@ -334,6 +366,18 @@ fn gate_line(f: &mut Formatter<'_>, gate: &GateTrace) -> fmt::Result {
         writeln!(f, "              {}", styled(FAINT, format_args!("{} = {}", reading.path, reading.value)))?;
     }
     Ok(())
+}
+
+/// Names the resources for which a gate waits, if it waits for any.
+fn waits(gate: &GateTrace) -> Option<String> {
+    let names: Vec<_> = gate.awaits.iter().map(String::as_str).collect();
+    (!names.is_empty()).then(|| format!("waits for {}", names.join(" and ")))
+}
+
+/// The other resources for which a resource waits: the gate that decided does not hold because of these.
+fn waits_for(decision: &DecisionTrace) -> Option<String> {
+    let is_of_gate = matches!(decision.reason, "WhenFalse" | "CreateGateFalse" | "ApplyGateFalse");
+    decision.gates.last().filter(|_| is_of_gate && decision.decision == "skip").and_then(waits)
 }
 
 fn concerns(diff: &ObjectDiff, resource: &ResourceTrace) -> bool {

@@ -5,12 +5,13 @@
 
 mod build;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::diff::ObjectDiff;
+use super::redact::Redactor;
 
 pub use build::Recording;
 
@@ -30,6 +31,9 @@ pub struct Trace {
     /// The source of each param, in the order of the task.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub param_sources: Vec<ParamSource>,
+    /// The param at which the pass ended, if it did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failed_param: Option<String>,
     /// The result of each precondition that was evaluated.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub preconditions: Vec<PreconditionTrace>,
@@ -228,6 +232,9 @@ pub struct GateTrace {
     pub gate: String,
     /// The result of the gate, as text.
     pub answer: String,
+    /// The other resources for which a gate that does not hold waits.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub awaits: BTreeSet<String>,
     /// The CEL expression of the gate, as the task writes it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expression: Option<String>,
@@ -319,6 +326,73 @@ impl Trace {
     #[must_use]
     pub fn failed(&self) -> bool {
         self.status == "failed"
+    }
+
+    /// Removes secrets from the texts that the pass made. Params, discovered objects and diffs have none any more.
+    fn redact(&mut self, redactor: &Redactor) {
+        let redact = |text: &mut String| {
+            let redacted = redactor.text(text);
+            if *redacted != **text {
+                *text = redacted.into_owned();
+            }
+        };
+        let any = |texts: &mut Vec<String>| texts.iter_mut().for_each(redact);
+        let maybe = |text: &mut Option<String>| text.iter_mut().for_each(redact);
+        self.phases.iter_mut().for_each(|phase| maybe(&mut phase.detail));
+        for precondition in &mut self.preconditions {
+            maybe(&mut precondition.error);
+            precondition.captures.iter_mut().for_each(|capture| capture.value = redactor.value(&capture.value));
+        }
+        for resource in &mut self.resources {
+            [&mut resource.namespace, &mut resource.resource_name].into_iter().for_each(redact);
+            [&mut resource.reason, &mut resource.error].into_iter().for_each(maybe);
+            resource.discovered_state = resource.discovered_state.as_ref().map(|object| redactor.value(object));
+        }
+        for decision in &mut self.decisions {
+            redact(&mut decision.because);
+            for gate in &mut decision.gates {
+                redact(&mut gate.answer);
+                gate.readings.iter_mut().for_each(|reading| redact(&mut reading.value));
+            }
+            decision.pruned.iter_mut().for_each(|pruned| redact(&mut pruned.name));
+            any(&mut decision.warnings);
+        }
+        for action in &mut self.post_actions {
+            [&mut action.reason, &mut action.error].into_iter().for_each(maybe);
+        }
+        for report in &mut self.reports {
+            redact(&mut report.url);
+            report.body = redactor.value(&report.body);
+        }
+        self.errors.values_mut().for_each(redact);
+        any(&mut self.warnings);
+        for request in &mut self.api_requests {
+            redact(&mut request.url);
+            [&mut request.request_body, &mut request.response_body].into_iter().for_each(maybe);
+        }
+        for operation in &mut self.transport_operations {
+            [&mut operation.namespace, &mut operation.name].into_iter().for_each(redact);
+        }
+    }
+
+    /// The writes of the pass, one text each.
+    #[must_use]
+    pub fn writes(&self) -> Vec<String> {
+        let writes = self.transport_operations.iter().filter(|it| matches!(it.operation, "apply" | "patch" | "delete"));
+        let name = |operation: &OperationTrace| match operation.namespace.as_str() {
+            "" => operation.name.clone(),
+            namespace => format!("{namespace}/{}", operation.name),
+        };
+        writes.map(|operation| format!("{} {} {}", operation.operation, operation.kind, name(operation))).collect()
+    }
+
+    /// Whether the pass left nothing to do, so that the next event must not write: it did not fail, deletes nothing, and
+    /// no gate waits for another resource.
+    #[must_use]
+    pub fn leaves_nothing(&self) -> bool {
+        let goes_on = |resource: &ResourceTrace| matches!(resource.result, "deleted" | "deleting" | "waiting");
+        let waits = |decision: &DecisionTrace| decision.gates.iter().any(|gate| !gate.awaits.is_empty());
+        !self.failed() && !self.resources.iter().any(goes_on) && !self.decisions.iter().any(waits)
     }
 
     /// The trace as indented JSON, with a final line break.

@@ -22,6 +22,7 @@ use tokio::time::Instant;
 use super::DryRunError;
 use super::canned_api::{Answers, CannedApi};
 use super::input::InputError;
+use super::series::{SeriesError, Step};
 use super::trace::{Recording, Trace};
 use crate::config::{Environment, Flags, Loaded, Paths, load};
 use crate::pipeline::Pipeline;
@@ -65,6 +66,12 @@ pub fn configure(
     version: &Version,
 ) -> Result<Loaded, DryRunError> {
     load(paths, environment, flags, version.number).map_err(DryRunError::Configuration)
+}
+
+/// Does what a cluster does by itself in the time between two events.
+fn settle(transport: &MemoryTransport) {
+    transport.empty_deleted_namespaces();
+    transport.collect_garbage();
 }
 
 impl World {
@@ -127,6 +134,54 @@ impl World {
             verbose,
         };
         recording.trace()
+    }
+
+    /// Begins a step of a series: what happens outside of the adapter happens, and the step's event and answers
+    /// replace those before.
+    ///
+    /// # Errors
+    /// A change names no object, or the store refuses it.
+    pub fn begin(&mut self, step: &Step) -> Result<(), SeriesError> {
+        let Pipeline { transport, api, .. } = &mut self.pipeline;
+        transport.set_now(step.now);
+        settle(transport);
+        for (index, change) in step.world.iter().enumerate() {
+            let failed =
+                |problem| SeriesError { step: step.place.clone(), problem: format!("world[{index}]: {problem}") };
+            change.make(transport).map_err(failed)?;
+        }
+        if let Some(answers) = &step.answers {
+            api.set_answers(answers.clone());
+        }
+        self.event = step.event.clone();
+        self.now = step.now;
+        Ok(())
+    }
+
+    /// Plays the event again until a pass writes nothing, as the Sentinel does, and puts the world back. Returns what a
+    /// repeat wrongly writes: it may only continue what the pass before it left undone, such as a deletion.
+    pub async fn repeat(&self, played: &Trace) -> Option<String> {
+        let Pipeline { transport, api, .. } = &self.pipeline;
+        let (saved, calls) = (transport.save(), api.answered_by().len());
+        let mut leaves_nothing = played.leaves_nothing();
+        let mut wrong = None;
+        // In the worst case each pass allows one more resource to be written in the next one.
+        for count in 0..=played.resources.len() + 1 {
+            settle(transport);
+            let again = self.play(false).await;
+            let writes = again.writes();
+            if writes.is_empty() {
+                break;
+            }
+            if leaves_nothing || count == played.resources.len() + 1 {
+                wrong = Some(writes.join(", "));
+                break;
+            }
+            leaves_nothing = again.leaves_nothing();
+        }
+        transport.restore(saved);
+        api.forget_after(calls);
+        wrong
     }
 
     /// The warnings of the configuration and of the canned answers.

@@ -5,8 +5,9 @@ use std::fmt;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use http::StatusCode;
 use lifecycle_api_client::Base;
-use lifecycle_core::api_call::{ApiFailure, ApiRequest, ApiResponse};
+use lifecycle_core::api_call::ApiRequest;
 use lifecycle_core::id::Generation;
 use lifecycle_core::task::compile::{Surroundings, compile};
 use serde_json::{Value, json};
@@ -16,7 +17,7 @@ use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
 
 use super::*;
-use crate::api::CallContext;
+use crate::api::{Answer, ApiFailure, CallContext};
 use crate::metrics::MetricIdentity;
 use crate::transport::memory::MemoryTransport;
 
@@ -31,13 +32,26 @@ struct FakeApi {
 type Requests = Arc<Mutex<Vec<(String, Option<String>)>>>;
 
 impl Api for FakeApi {
-    async fn call(&self, request: &ApiRequest, _context: &CallContext) -> Result<ApiResponse, ApiFailure> {
+    async fn call(&self, request: &ApiRequest, _context: &CallContext) -> Result<Answer, ApiFailure> {
         let call = format!("{} {}", request.method.as_str(), self.resolve_url(&request.url));
         let answer = self.answers.iter().find(|(of, ..)| call.ends_with(of));
-        let (status, body) = answer.map_or((200, json!({})), |(_, status, body)| (*status, body.clone()));
+        let (status, mut body) = answer.map_or((200, json!({})), |(_, status, body)| (*status, body.clone()));
+        let content_type = if body.get("code").is_some() {
+            body["status"] = json!(status);
+            body["instance"] = json!(self.resolve_url(&request.url));
+            "application/problem+json"
+        } else {
+            "application/json"
+        };
         let mut requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
         requests.push((call, request.body.clone()));
-        Ok(ApiResponse { status, body: body.to_string(), attempts: 1 })
+        Ok(Answer {
+            status: StatusCode::from_u16(status).unwrap(),
+            content_type: Some(content_type.to_owned()),
+            body: body.to_string(),
+            attempts: 1,
+            ..Answer::default()
+        })
     }
 
     fn resolve_url(&self, url: &str) -> String {
@@ -225,6 +239,26 @@ async fn missing_foreign_resource_makes_the_param_absent() {
     let cluster = json!({ "name": "cluster", "source": get("/clusters/c-1") });
     let effects = handle(&task(&json!({ "params": [cluster] })), &[], wrong_url).await;
     assert_eq!((effects.calls.len(), effects.objects.len()), (2, 1), "a wrong URL says nothing of the cluster");
+}
+
+#[tokio::test]
+async fn foreign_404_of_the_own_resource_fails_the_event_aloud() {
+    let required = json!({ "params": [{ "name": "cluster", "source": get("/clusters/c-1"), "required": true }] });
+    let precondition =
+        json!({ "preconditions": [{ "name": "cluster", "api_call": get("/clusters/c-1")["api_call"] }] });
+    let page = || json!("<html>Not Found</html>");
+    for (name, more, at, phase, reports) in [
+        ("in a required param", required, CLUSTER, "param_extraction", 0),
+        ("in a precondition", precondition, CLUSTER, "preconditions", 1),
+        ("on the report", json!({}), "PUT /api/hyperfleet/v1/clusters/c-1/statuses", "post_actions", 1),
+    ] {
+        let effects = handle(&task(&more), &[], vec![(at, 404, page())]).await;
+        assert!(effects.lines.iter().any(|(level, _)| *level == Level::ERROR), "{name}: {:?}", effects.lines);
+        assert!(effects.counted("hyperfleet_adapter_events_processed_total", "status=\"failed\"} 1"), "{name}");
+        assert!(effects.counted("hyperfleet_adapter_errors_total", &format!("error_type=\"{phase}\"}} 1")), "{name}");
+        let sent = effects.calls.iter().filter(|call| call.starts_with("PUT")).count();
+        assert_eq!((sent, effects.handled), (reports, Handled::Done), "{name}: a report is sent where one can be");
+    }
 }
 
 #[tokio::test]

@@ -54,13 +54,19 @@ fn verdict(answer: Result<u16, String>) -> Result<(), String> {
     }
 }
 
-/// Returns an observer that counts every request, and raises a suspicion for each one that the API server
-/// itself did not answer.
+/// The label of the warnings that the API server sends with its answers.
+pub const SERVER_WARNING: &str = "api_server";
+
+/// Returns an observer that counts every request and each new warning of the API server, and raises a suspicion
+/// for each request that the API server itself did not answer.
 #[must_use]
 pub fn observer(metrics: Arc<Metrics>, suspicion: Suspicion) -> CallObserver {
     Arc::new(move || {
         let (metrics, doubtful) = (Arc::clone(&metrics), suspicion.call());
         Box::new(move |call: &CallRecord<'_>| {
+            for _ in 0..call.warnings {
+                metrics.warning(SERVER_WARNING);
+            }
             metrics.api_request(Api::Kubernetes, call.verb.label(), call.kind, call.status, call.duration);
             if let Some(status) = call.status.filter(|_| call.is_answered) {
                 doubtful.answered(status);
@@ -125,6 +131,7 @@ fn write_error(error: Error) -> WriteError {
         ErrorKind::AlreadyExists => WriteErrorKind::AlreadyExists,
         ErrorKind::Conflict => WriteErrorKind::Conflict,
         ErrorKind::Invalid => WriteErrorKind::Invalid,
+        ErrorKind::Denied => WriteErrorKind::Denied,
         ErrorKind::Forbidden => WriteErrorKind::Forbidden,
         ErrorKind::TooManyRequests => WriteErrorKind::TooManyRequests,
         ErrorKind::Unavailable => WriteErrorKind::Unavailable,

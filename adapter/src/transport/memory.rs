@@ -2,10 +2,11 @@
 //!
 //! In: the same calls as a real transport, and the objects that exist at the start. Out: the responses that an
 //! API server would give about an object's lifecycle: UIDs, resource versions, taken names, fences, finalizers,
-//! server-side apply and merge patches; and a log of every operation, for traces. The clock shows the same time
+//! server-side apply and merge patches, generations, and `stringData`; and a log of every operation, for traces. The clock shows the same time
 //! until a caller sets it, so that a dry run is reproducible.
 //!
-//! Differences to a real server: the store knows no schema, so that it neither validates nor sets defaults, and
+//! Differences to a real server: the store knows the types of the fields of [common kinds](crate::field_types), and no
+//! more of a schema, so that it neither validates other rules nor sets defaults, and
 //! an apply replaces a list as a whole (except `finalizers` and `ownerReferences`, which every kind has). It
 //! runs no controllers, so that no status appears, and deletes dependents only in
 //! [`MemoryTransport::collect_garbage`]. It takes a custom kind for namespaced if it holds an object of that
@@ -16,6 +17,8 @@ mod admission;
 mod garbage;
 mod merge;
 mod operation;
+mod outside;
+mod server;
 mod state;
 
 use std::collections::BTreeMap;
@@ -30,6 +33,7 @@ use serde_json::Value;
 
 pub use self::operation::{ApplyResult, Operation, OperationVerb};
 use self::state::{Key, State, Stored, fence, is_terminating, refuse};
+use crate::field_types;
 use crate::transport::kubernetes::fence as fence_of;
 use crate::transport::{Deletion, Transport};
 use lifecycle_core::object_ref::ObjectRef;
@@ -40,6 +44,9 @@ pub struct MemoryTransport {
     overrides: BTreeMap<String, Value>,
     state: Mutex<State>,
 }
+
+/// A saved state of the store.
+pub struct Saved(State);
 
 impl MemoryTransport {
     /// Creates an empty store, whose clock shows `now`.
@@ -62,7 +69,7 @@ impl MemoryTransport {
     pub fn with_objects(self, objects: impl IntoIterator<Item = Value>) -> Result<Self, WriteError> {
         for object in objects {
             let key = self.check("load", &object)?;
-            let object = self.state().admit(object);
+            let object = self.state().admit(&key, object);
             self.state().objects.insert(key, Stored { object, applied: None });
         }
         Ok(self)
@@ -115,6 +122,17 @@ impl MemoryTransport {
         }
     }
 
+    /// Everything that the store holds, for [`restore`](Self::restore).
+    #[must_use]
+    pub fn save(&self) -> Saved {
+        Saved(self.state().clone())
+    }
+
+    /// Puts the store back into a saved state.
+    pub fn restore(&self, saved: Saved) {
+        *self.state() = saved.0;
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -130,6 +148,7 @@ impl MemoryTransport {
     fn insert(&self, desired: &Value, dry_run: bool) -> Result<Value, WriteError> {
         let verb = if dry_run { "dry-run the creation of" } else { "create" };
         let key = self.check(verb, desired)?;
+        check_types(verb, desired)?;
         let mut state = self.state();
         if let Some(holder) = state.objects.get(&key) {
             let message =
@@ -138,7 +157,7 @@ impl MemoryTransport {
         }
         let mut object = self.overrides.get(&key.name).unwrap_or(desired).clone();
         if !dry_run {
-            object = state.admit(object);
+            object = state.admit(&key, object);
             let stored = Stored { object: object.clone(), applied: Some(desired.clone()) };
             state.objects.insert(key, stored);
         }
@@ -185,6 +204,9 @@ impl MemoryTransport {
         let mut changed = live.clone();
         change(&mut changed);
         self.check(verb, &changed.object)?;
+        server::encode_secret(&target.kind, &mut changed.object);
+        server::continue_generation(&target.kind, &live.object, &mut changed.object);
+        check_types(verb, &changed.object)?;
         if changed.object != live.object {
             changed.object["metadata"]["resourceVersion"] = state.next_version();
         }
@@ -220,12 +242,16 @@ impl MemoryTransport {
         let Some(stored) = state.objects.get(key) else { return Deletion::Gone };
         if !self.stays_terminating(&stored.object) {
             state.objects.remove(key);
+            if key.group.is_empty() && key.kind == "Namespace" {
+                state.deleted_namespaces.push(key.name.clone());
+            }
             return Deletion::Gone;
         }
         let mut terminating = stored.clone();
         if !is_terminating(&terminating.object) {
             terminating.object["metadata"]["deletionTimestamp"] = state.timestamp();
             terminating.object["metadata"]["resourceVersion"] = state.next_version();
+            server::end_generation(&mut terminating.object);
             state.objects.insert(key.clone(), terminating.clone());
         }
         Deletion::Pending(terminating.object)
@@ -239,6 +265,14 @@ impl MemoryTransport {
             name: object_ref.name,
             result,
         });
+    }
+}
+
+/// Refuses an object with a field of another type than Kubernetes wants.
+fn check_types(verb: &str, object: &Value) -> Result<(), WriteError> {
+    match field_types::faults(object).first() {
+        Some(fault) => Err(refuse(WriteErrorKind::Invalid, verb, &ObjectRef::of(object), &fault.to_string())),
+        None => Ok(()),
     }
 }
 

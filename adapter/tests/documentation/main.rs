@@ -23,6 +23,7 @@ use lifecycle_core::proof::Signer;
 use lifecycle_core::task::compile::{Surroundings, compile};
 use serde_json::Value;
 
+mod life;
 mod metrics;
 mod page;
 mod recipe;
@@ -181,6 +182,35 @@ fn example_files_load_without_diagnostics() {
         }
     }
     assert_eq!(loaded.keys().map(String::as_str).collect::<Vec<_>>(), ["adapter", "broker", "task"]);
+}
+
+/// Runs `check --strict` on every task of the pages, with the smallest deployment file beside it.
+#[test]
+fn tasks_of_all_pages_pass_the_strict_check() {
+    let folder = tempfile::tempdir().unwrap();
+    let paths = config::Paths { adapter: folder.path().join("adapter.yaml"), task: folder.path().join("task.yaml") };
+    let deployment = Page::read("docs/configuration.md").files().into_iter().find(|(kind, _, _)| kind == "adapter");
+    fs::write(&paths.adapter, deployment.unwrap().2).unwrap();
+    let mut checked = 0;
+    for page in pages() {
+        let mut params = String::new();
+        for (kind, line, text) in page.files() {
+            let task = match kind.as_str() {
+                "params" => {
+                    params = text;
+                    continue;
+                }
+                "resources" => recipe::task(&params, &text),
+                "task" => text,
+                _ => continue,
+            };
+            fs::write(&paths.task, task).unwrap();
+            let found = config::check(&paths, &BTreeMap::new(), &Flags::default(), "0.0.0-dev").diagnostics.strict();
+            assert!(!found.has_errors(), "{}:{line}\n{found}", page.path.display());
+            checked += 1;
+        }
+    }
+    assert!(checked >= 9, "{checked}");
 }
 
 fn load(kind: &str, place: &str, text: &str) -> Diagnostics {

@@ -46,6 +46,11 @@ impl Setup {
 
     /// Starts the program without waiting.
     pub(crate) fn spawn(self) -> Result<Adapter> {
+        self.spawn_as(|command| command)
+    }
+
+    /// Starts the program by the command that `change` makes of its own, without waiting.
+    pub(crate) fn spawn_as(self, change: impl FnOnce(Command) -> Command) -> Result<Adapter> {
         let files = TempDir::new()?;
         // JSON is valid YAML, so no YAML serializer is needed.
         let write = |name: &str, text: String| -> Result<_> {
@@ -60,6 +65,8 @@ impl Setup {
         if let Some(broker) = self.broker {
             command.env("BROKER_CONFIG_FILE", write("broker.yaml", broker.to_string())?);
         }
+        let mut command = change(command);
+        command.stdin(Stdio::null()).kill_on_drop(true);
         Ok(Adapter(Process::start("the adapter", command, files)?))
     }
 }
@@ -67,7 +74,7 @@ impl Setup {
 /// The program with an empty environment, in an empty directory, so that no setting of this machine affects it.
 fn program(directory: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_hyperfleet-adapter"));
-    command.env_clear().current_dir(directory).stdin(Stdio::null()).kill_on_drop(true);
+    command.env_clear().current_dir(directory);
     command
 }
 

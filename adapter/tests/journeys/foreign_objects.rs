@@ -36,8 +36,9 @@ async fn foreign_object_with_the_name_is_kept_and_reported() -> Result<()> {
 async fn object_of_another_cluster_in_a_loose_selector_is_kept() -> Result<()> {
     // This selector matches the secrets of every cluster.
     let loose = CREDENTIALS.replace(r#"{journey/cluster: "{{ .clusterId }}"}"#, "{journey/kind: credentials}");
-    let gated =
-        format!("{loose}    lifecycle: {{delete: {{when: {{expression: 'cluster.?deleted_time.orValue(null) != null'}}}}}}\n");
+    let gated = format!(
+        "{loose}    lifecycle: {{delete: {{when: {{expression: 'cluster.?deleted_time.orValue(null) != null'}}}}}}\n"
+    );
     let world = World::new().await?;
     let _adapter = world.adapter(task(&gated))?.start().await?;
     for cluster in ["c1", "c2"] {
@@ -51,5 +52,49 @@ async fn object_of_another_cluster_in_a_loose_selector_is_kept() -> Result<()> {
     assert_eq!(world.reconcile_again("c1").await?.outcome("credentials"), "delete DeleteGateHolds");
     assert!(world.object("Secret", "c1-credentials").await?.is_null());
     assert_eq!(world.object("Secret", "c2-credentials").await?, other);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn patched_foreign_object_is_never_stamped_updated_or_deleted() -> Result<()> {
+    let gates = r#"    lifecycle:
+      patch:
+        - when: {expression: 'dig(resources.settings, "data.tier") != "gold"'}
+          document: {data: {tier: gold}}
+      delete: {when: {expression: 'cluster.?deleted_time.orValue(null) != null'}}
+"#;
+    let world = World::new().await?;
+    let maps = world.objects("v1", "ConfigMap").await?;
+    let foreign = json!({"metadata": {"name": "c1"}, "data": {"theirs": "x"}});
+    maps.create(&PostParams::default(), &serde_json::from_value(foreign)?).await?;
+
+    let _adapter = world.adapter(task(&format!("{SETTINGS}{gates}")))?.start().await?;
+    assert_eq!(world.reconcile("c1", 1).await?.outcome("settings"), "patch PatchGateHolds");
+    let patched = world.object("ConfigMap", "c1").await?;
+    assert_eq!(patched["data"], json!({"theirs": "x", "tier": "gold"}));
+    assert_eq!((&patched["metadata"]["labels"], &patched["metadata"]["annotations"]), (&json!(null), &json!(null)));
+
+    let second = world.reconcile_again("c1").await?;
+    assert_eq!(second.outcome("settings"), "fail NotOurs");
+    assert_eq!(second.condition("Available")["reason"], json!("NotOurs"));
+    world.api.delete("c1").await?;
+    assert_eq!(world.reconcile_again("c1").await?.outcome("settings"), "skip NotOurs");
+    assert_eq!(world.object("ConfigMap", "c1").await?, patched, "neither updated, stamped nor deleted");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn adopting_entry_takes_a_foreign_object_over() -> Result<()> {
+    let world = World::new().await?;
+    let maps = world.objects("v1", "ConfigMap").await?;
+    let foreign = json!({"metadata": {"name": "c1"}, "data": {"theirs": "x"}});
+    maps.create(&PostParams::default(), &serde_json::from_value(foreign)?).await?;
+
+    let _adapter = world.adapter(task(&format!("{SETTINGS}    adopt: true\n")))?.start().await?;
+    assert_eq!(world.reconcile("c1", 1).await?.outcome("settings"), "update GenerationChanged");
+    let adopted = world.object("ConfigMap", "c1").await?;
+    assert_eq!(adopted["metadata"]["labels"]["hyperfleet.io/resource"], json!("settings"));
+    assert_eq!((&adopted["data"]["theirs"], &adopted["data"]["cluster"]), (&json!("x"), &json!("c1")));
+    assert_eq!(world.reconcile_again("c1").await?.outcome("settings"), "skip SameGeneration");
     Ok(())
 }

@@ -4,7 +4,7 @@ use anyhow::{Context, Result};
 use lifecycle_e2e::fault::When;
 use lifecycle_e2e::sentinel::Event;
 use reqwest::{Client, Response};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::adapter::Adapter;
 use crate::task::{SETTINGS, task};
@@ -84,6 +84,17 @@ async fn invalid_event_is_refused_with_the_reason() -> Result<()> {
     }
     let answer = sender.client.post(&sender.url).body("text").send().await?;
     assert_eq!(answer.status(), 415);
+    let large = vec![b' '; 1024 * 1024 + 1];
+    assert_eq!(sender.structured(large).await?.status(), 413);
+    for status in ["415", "413"] {
+        let is_refusal = |entry: &Value| {
+            entry["message"] == "event refused, not to be tried again"
+                && entry["reason"].as_str().is_some_and(|reason| reason.contains(status))
+        };
+        adapter.await_log(status, is_refusal).await?;
+    }
+    let unreadable = [("reason", "unreadable")];
+    adapter.await_metric("hyperfleet_adapter_events_invalid_total", &unreadable, 6.0).await?;
     assert_eq!(world.calls_since(0), Vec::<String>::new());
     Ok(())
 }

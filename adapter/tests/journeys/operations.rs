@@ -11,8 +11,9 @@ use crate::world::World;
 #[tokio::test(flavor = "multi_thread")]
 async fn metrics_of_dashboards_have_their_values() -> Result<()> {
     let world = World::new().await?;
-    let gated =
-        format!("{SETTINGS}    lifecycle: {{delete: {{when: {{expression: 'cluster.?deleted_time.orValue(null) != null'}}}}}}\n");
+    let gated = format!(
+        "{SETTINGS}    lifecycle: {{delete: {{when: {{expression: 'cluster.?deleted_time.orValue(null) != null'}}}}}}\n"
+    );
     let adapter = world.adapter(task(&gated))?.with("adapter.name", "adapter-journey").start().await?;
     let zero_before_use = [
         ("hyperfleet_adapter_events_processed_total", ("status", "failed")),

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use hyperfleet_adapter::transport::memory::MemoryTransport;
 use hyperfleet_adapter::transport::{Deletion, Transport};
 use k8s_openapi::api::rbac::v1::PolicyRule;
 use lifecycle_core::destination::Destination;
@@ -71,5 +72,144 @@ async fn forbidden_missing_namespace_and_cluster_scope_are_distinguished() -> Re
 
     let cluster_scoped = world.query("v1", "Namespace", QueryBy::Name(world.namespace.name().to_owned()));
     assert_eq!(world.transport.find(&cluster_scoped).await?.len(), 1, "the query's namespace is ignored");
+    Ok(())
+}
+
+/// The objects of a kind, as a step of their life writes them.
+fn lives(world: &World) -> Vec<Vec<Value>> {
+    let pod = |image: &str| json!({ "containers": [{ "name": "c", "image": image }], "restartPolicy": "Never" });
+    let labelled = |image: &str| json!({ "metadata": { "labels": { "app": "x" } }, "spec": pod(image) });
+    let always = |image: &str| {
+        let mut template = labelled(image);
+        template["spec"]["restartPolicy"] = json!("Always");
+        template
+    };
+    let selector = json!({ "matchLabels": { "app": "x" } });
+    let claims = |size: &str| json!({ "hard": { "pods": size } });
+    let life = |version: &str, kind: &str, first: Value, second: Value| {
+        let written = |body: &Value, label: &str, annotation: &str| {
+            let mut object = world.object(version, kind, "generation", body.clone());
+            object["metadata"]["labels"] = json!({ "step": label });
+            object["metadata"]["annotations"] = json!({ "example.io/step": annotation });
+            object
+        };
+        vec![
+            written(&first, "1", "1"),
+            written(&first, "1", "1"),
+            written(&first, "2", "1"),
+            written(&first, "2", "2"),
+            written(&second, "2", "2"),
+        ]
+    };
+    let spec = |spec: Value| json!({ "spec": spec });
+    vec![
+        life("v1", "ConfigMap", json!({ "data": { "a": "1" } }), json!({ "data": { "a": "2" } })),
+        life("v1", "Secret", json!({ "stringData": { "a": "1" } }), json!({ "stringData": { "b": "2" } })),
+        life("v1", "Service", spec(json!({ "ports": [{ "port": 80 }] })), spec(json!({ "ports": [{ "port": 81 }] }))),
+        life("v1", "ResourceQuota", spec(claims("1")), spec(claims("2"))),
+        life("v1", "ServiceAccount", json!({}), json!({ "automountServiceAccountToken": false })),
+        life("v1", "PodTemplate", json!({ "template": always("a") }), json!({ "template": always("b") })),
+        life(
+            "apps/v1",
+            "Deployment",
+            spec(json!({ "selector": selector, "template": always("a") })),
+            spec(json!({ "selector": selector, "template": always("b") })),
+        ),
+        life(
+            "apps/v1",
+            "DaemonSet",
+            spec(json!({ "selector": selector, "template": always("a") })),
+            spec(json!({ "selector": selector, "template": always("b") })),
+        ),
+        life(
+            "apps/v1",
+            "StatefulSet",
+            spec(json!({ "serviceName": "x", "selector": selector, "template": always("a") })),
+            spec(json!({ "serviceName": "x", "selector": selector, "template": always("b") })),
+        ),
+        life(
+            "batch/v1",
+            "Job",
+            spec(json!({ "template": { "spec": pod("a") } })),
+            spec(json!({ "template": { "spec": pod("a") }, "suspend": true })),
+        ),
+        life(
+            "batch/v1",
+            "CronJob",
+            spec(json!({ "schedule": "0 0 * * *", "jobTemplate": { "spec": { "template": { "spec": pod("a") } } } })),
+            spec(json!({ "schedule": "1 0 * * *", "jobTemplate": { "spec": { "template": { "spec": pod("a") } } } })),
+        ),
+        life(
+            "policy/v1",
+            "PodDisruptionBudget",
+            spec(json!({ "minAvailable": 1 })),
+            spec(json!({ "minAvailable": 2 })),
+        ),
+        life(
+            "networking.k8s.io/v1",
+            "NetworkPolicy",
+            spec(json!({ "podSelector": {} })),
+            spec(json!({ "podSelector": {}, "policyTypes": ["Egress"] })),
+        ),
+        life(
+            "networking.k8s.io/v1",
+            "Ingress",
+            spec(
+                json!({ "ingressClassName": "a", "defaultBackend": { "service": { "name": "x", "port": { "number": 1 } } } }),
+            ),
+            spec(
+                json!({ "ingressClassName": "b", "defaultBackend": { "service": { "name": "x", "port": { "number": 1 } } } }),
+            ),
+        ),
+        life(
+            "autoscaling/v2",
+            "HorizontalPodAutoscaler",
+            spec(json!({ "maxReplicas": 2, "scaleTargetRef": { "kind": "Deployment", "name": "x" } })),
+            spec(json!({ "maxReplicas": 3, "scaleTargetRef": { "kind": "Deployment", "name": "x" } })),
+        ),
+        life(
+            "coordination.k8s.io/v1",
+            "Lease",
+            spec(json!({ "holderIdentity": "a" })),
+            spec(json!({ "holderIdentity": "b" })),
+        ),
+        life(
+            "rbac.authorization.k8s.io/v1",
+            "Role",
+            json!({ "rules": [] }),
+            json!({ "rules": [{ "apiGroups": [""], "resources": ["pods"], "verbs": ["get"] }] }),
+        ),
+    ]
+}
+
+/// The generation, and the data of a Secret, after each write of a life.
+async fn played(transport: &impl Transport, life: &[Value]) -> Result<Vec<(Value, Value)>> {
+    let mut seen_values = Vec::new();
+    let mut live: Option<Value> = None;
+    for desired in life {
+        let written = match &live {
+            None => transport.create(desired, &Destination::ThisCluster).await?,
+            // No fence by version: a controller may write meanwhile.
+            Some(live) => {
+                let any_version = Target { resource_version: String::new(), ..target(live) };
+                transport.update(desired, &any_version, &seen(live)).await?
+            }
+        };
+        seen_values.push((written["metadata"]["generation"].clone(), written["data"].clone()));
+        live = Some(written);
+    }
+    Ok(seen_values)
+}
+
+#[tokio::test]
+async fn store_of_dry_runs_counts_generations_as_the_server_does() -> Result<()> {
+    let world = World::new().await?;
+    for life in lives(&world) {
+        let kind = life.first().context("a life has steps")?["kind"].clone();
+        let on_server = played(&world.transport, &life).await.with_context(|| format!("{kind} on a server"))?;
+        let in_store = MemoryTransport::new("2026-01-01T00:00:00Z".parse()?);
+        let in_store = played(&in_store, &life).await.with_context(|| format!("{kind} in the store"))?;
+        ensure!(in_store == on_server, "{kind}: in the store {in_store:?}, on a server {on_server:?}");
+    }
     Ok(())
 }

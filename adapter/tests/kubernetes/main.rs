@@ -2,6 +2,7 @@
 
 mod world;
 
+mod admission;
 mod disown;
 mod faults;
 mod fences;
@@ -9,4 +10,5 @@ mod kinds;
 mod many;
 mod migration;
 mod patch;
+mod strict;
 mod writes;

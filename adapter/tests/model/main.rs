@@ -1,4 +1,4 @@
-//! A model of a task's life: random tasks, random events, users, faults and a second replica. Eight invariants
+//! A model of a task's life: random tasks, random events, users, faults and a second replica. Nine invariants
 //! must hold in every sequence.
 //!
 //! The engine is the real one: a [`Pipeline`](hyperfleet_adapter::pipeline::Pipeline) for each of two replicas,
@@ -40,6 +40,7 @@
 //! * **I6** A second identical event writes nothing.
 //! * **I7** The current version is never pruned.
 //! * **I8** No object is created, updated or patched if a gate forbids it.
+//! * **I9** An object that no adapter wrote is only patched, and not stamped by that; an entry that adopts may update it.
 //!
 //! Two states are compared without UIDs, resource versions, times, and the clock in names. A terminating object
 //! is compared only as such.

@@ -40,6 +40,13 @@ pub(crate) fn is_terminating(object: &Value) -> bool {
     !metadata(object, "deletionTimestamp").is_empty()
 }
 
+/// Whether an adapter wrote the object; any other object is foreign.
+pub(crate) fn is_written(object: &Value) -> bool {
+    annotation(object, "hyperfleet.io/generation").is_some()
+        || label(object, "hyperfleet.io/adapter") == Some(crate::shape::ADAPTER)
+        || is_marked(object)
+}
+
 /// Whether the object has the mark of a disowned object.
 pub(crate) fn is_marked(object: &Value) -> bool {
     label(object, "hyperfleet.io/disowned").is_some()

@@ -16,7 +16,7 @@ use std::fmt;
 use serde_json::Value;
 
 use crate::journal::{Call, Entry};
-use crate::object::{generation, is_marked, is_terminating, label, uid};
+use crate::object::{generation, is_marked, is_terminating, is_written, label, uid};
 use crate::shape::{Gate, NAMES};
 
 pub(crate) use ownership::rendered_name;
@@ -24,7 +24,7 @@ pub(crate) use repetition::has_reason_to_write;
 pub(crate) use state::{normal, order};
 pub(crate) use view::{Event, View};
 
-/// The invariants I1 to I8, in the order of the crate's documentation.
+/// The invariants I1 to I9, in the order of the crate's documentation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Invariant {
     UnjustifiedDeletion,
@@ -35,6 +35,7 @@ pub(crate) enum Invariant {
     NotIdempotent,
     CurrentPruned,
     ForbiddenWrite,
+    ForeignWritten,
 }
 
 /// A violation of one invariant, found in one pass.
@@ -55,6 +56,7 @@ impl fmt::Display for Violation {
             Invariant::NotIdempotent => 6,
             Invariant::CurrentPruned => 7,
             Invariant::ForbiddenWrite => 8,
+            Invariant::ForeignWritten => 9,
         };
         write!(f, "I{number} ({:?}): {}", self.invariant, self.what)
     }
@@ -64,6 +66,7 @@ impl fmt::Display for Violation {
 pub(crate) fn judge(view: &View<'_>, calls: &[Entry], at_beginning: &[Value]) -> Vec<Violation> {
     let mut judge = Judge { view, at_beginning, violations: Vec::new() };
     for (number, entry) in calls.iter().enumerate() {
+        judge.foreign(number, entry);
         match &entry.call {
             Call::Find(_) | Call::DryRun(_) => {}
             Call::Create(desired) => judge.creation(number, entry, desired),
@@ -113,6 +116,30 @@ impl Judge<'_, '_> {
     fn is_stale(&self, versions: &[Value]) -> bool {
         let live = versions.iter().filter(|version| !is_terminating(version)).filter_map(generation);
         live.max().is_some_and(|newest| newest > self.view.event.generation)
+    }
+
+    /// Checks I9: a foreign object is only patched, without a stamp, or updated by an entry that adopts.
+    fn foreign(&mut self, number: usize, entry: &Entry) {
+        let Some(target) = entry.call.target() else { return };
+        let (verb, name) = (entry.call.verb(), &target.name);
+        let places = written_for(self.view, number, &entry.call);
+        let is_foreign = |place: &usize| {
+            let versions = self.view.versions(*place, number);
+            versions.iter().any(|version| uid(version) == target.uid && !is_written(version))
+        };
+        if !places.iter().any(is_foreign) {
+            return;
+        }
+        let is_allowed = match &entry.call {
+            Call::Update(..) => places.iter().any(|place| self.view.task.resources[*place].adopt),
+            Call::Patch(document, _) => {
+                !is_disowning(document) && !entry.changed().is_some_and(|(_, now)| is_written(now))
+            }
+            Call::Find(_) | Call::Create(_) | Call::DryRun(_) | Call::Delete(_) => false,
+        };
+        if !is_allowed {
+            self.broken(Invariant::ForeignWritten, format!("{verb} of {name}, which no adapter wrote"));
+        }
     }
 
     /// Checks I3, I4 and I8 for an update or a patch.

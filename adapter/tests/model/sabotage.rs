@@ -70,6 +70,11 @@ fn hiding_generations_writes_on_every_event() {
 }
 
 #[test]
+fn claiming_foreign_objects_writes_them() {
+    assert_breaks(Tampering::ClaimsForeign, Invariant::ForeignWritten);
+}
+
+#[test]
 fn empty_cache_creates_duplicates() {
     assert_breaks(Tampering::EmptyCache, Invariant::DuplicateCreation);
 }

@@ -32,6 +32,7 @@ pub(crate) struct ResourceShape {
     /// The place of the owner, which is an earlier resource.
     pub(crate) owner: Option<usize>,
     pub(crate) retention: Option<Retention>,
+    pub(crate) adopt: bool,
     pub(crate) recreate_on_change: bool,
     pub(crate) when: Option<Gate>,
     pub(crate) create: Option<Gate>,

@@ -13,7 +13,7 @@ use lifecycle_core::task::PropagationPolicy;
 use lifecycle_core::write::{Target, WriteError, WriteErrorKind};
 use serde_json::{Value, json};
 
-use crate::object::{created, label, name};
+use crate::object::{created, is_written, label, name};
 use crate::people::target;
 use crate::watch::Watched;
 
@@ -36,6 +36,8 @@ pub(crate) enum Tampering {
     UnreadIsAbsent,
     /// Sees no generation on any object.
     ForgetsGenerations,
+    /// Sees the generation 0 on objects that no adapter wrote.
+    ClaimsForeign,
     /// Finds no object by labels, like a cache that is not filled yet.
     EmptyCache,
     /// Treats a taken name as free in a dry run.
@@ -97,6 +99,12 @@ impl<T: Transport> Tampered<T> {
     }
 
     fn tampered(&self, mut object: Value) -> Value {
+        if self.is(Tampering::ClaimsForeign)
+            && !is_written(&object)
+            && let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut)
+        {
+            metadata.insert("annotations".to_owned(), json!({ "hyperfleet.io/generation": "0" }));
+        }
         let annotations = object.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut);
         match (self.how, annotations) {
             (Some(Tampering::StaleWins), Some(annotations)) => {

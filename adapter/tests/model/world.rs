@@ -9,12 +9,12 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hyperfleet_adapter::api::{Api, CallContext};
+use hyperfleet_adapter::api::{Answer, Api, ApiFailure, CallContext};
 use hyperfleet_adapter::pass::PassReport;
 use hyperfleet_adapter::pipeline::Pipeline;
 use hyperfleet_adapter::trace::TraceContext;
 use jiff::{SignedDuration, Timestamp};
-use lifecycle_core::api_call::{ApiFailure, ApiRequest, ApiResponse};
+use lifecycle_core::api_call::ApiRequest;
 use lifecycle_core::event::{LifecycleEvent, MAX_EVENT_BYTES};
 use lifecycle_core::host::Host;
 use lifecycle_core::task::Task;
@@ -42,8 +42,8 @@ const DEADLINE: Duration = Duration::from_secs(60);
 pub(crate) struct NoApi;
 
 impl Api for NoApi {
-    async fn call(&self, _: &ApiRequest, _: &CallContext) -> Result<ApiResponse, ApiFailure> {
-        Ok(ApiResponse { status: 404, body: String::new(), attempts: 1 })
+    async fn call(&self, _: &ApiRequest, _: &CallContext) -> Result<Answer, ApiFailure> {
+        Err(ApiFailure { attempts: 0, message: "there is no API".to_owned() })
     }
 
     fn resolve_url(&self, url: &str) -> String {

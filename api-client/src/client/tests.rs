@@ -140,12 +140,30 @@ async fn token_and_default_headers_are_sent_to_the_api_only() -> anyhow::Result<
         assert_eq!(foreign.header(0, name), None, "{name}");
     }
     let away = call(&client, &Request::get("away")).await?;
-    let seen = (away.status.as_u16(), away.redirected, foreign.asked().len());
-    assert_eq!(seen, (307, false, 1), "a redirect to another origin is not followed");
+    assert_eq!((away.status.as_u16(), foreign.asked().len()), (307, 1), "a redirect to another origin");
+    assert_eq!(away.redirect, Some(format!("{}/x", foreign.url())));
     let around = call(&client, &Request::get("around")).await?;
-    let seen = (around.status.as_u16(), around.redirected, server.asked().len());
-    assert_eq!(seen, (200, true, 5), "a redirect within the origin is followed");
+    assert_eq!((around.status.as_u16(), server.asked().len()), (307, 4), "a redirect within the origin");
+    assert_eq!(around.redirect, Some(format!("{}/elsewhere", server.url())));
     Ok(())
+}
+
+#[tokio::test]
+async fn target_of_a_redirect_is_shown_without_credentials() {
+    let cases = [
+        ("https://user:hunter2@login.example/a?token=hunter2#x", "https://login.example/a"),
+        ("../b", "/api/hyperfleet/b"),
+        ("http://[", "an unknown URL"),
+    ];
+    for (location, expected) in cases {
+        let server = Scripted::start([redirect_to(location)]).await.unwrap();
+        let answer = call(&client(settings(server.url())), &Request::get("clusters")).await.unwrap();
+        let target = answer.redirect.unwrap_or_default();
+        assert_eq!(target.strip_prefix(&server.url()).unwrap_or(&target), expected, "{location}");
+    }
+    let server = Scripted::start([status(304)]).await.unwrap();
+    let answer = call(&client(settings(server.url())), &Request::get("clusters")).await.unwrap();
+    assert_eq!(answer.redirect.as_deref(), Some("an unknown URL"), "a redirect without a target");
 }
 
 #[tokio::test]

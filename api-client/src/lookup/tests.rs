@@ -27,7 +27,7 @@ fn gone() -> Answer {
     Answer {
         status: StatusCode::NOT_FOUND,
         content_type: Some("application/problem+json".to_owned()),
-        redirected: false,
+        redirect: None,
         cached: false,
         body: problem.to_string(),
         attempts: 1,
@@ -93,13 +93,16 @@ fn not_found_requires_the_apis_own_problem_document() {
         ("about a part of the resource", instance("/api/hyperfleet/v1/resources/{ID}/statuses"), other_path),
         ("about a resource below the id", instance("/api/hyperfleet/v1/resources/x/{ID}"), other_path),
         ("with a slash at the end", instance("/api/hyperfleet/v1/resources/{ID}/"), other_path),
-        ("redirected", Answer { redirected: true, ..gone() }, "the answer comes from another URL"),
         ("cached", Answer { cached: true, ..gone() }, "the answer comes from a cache"),
         ("gone for ever", with_status(410), "HTTP status 410 Gone"),
         ("unauthorized", with_status(401), "HTTP status 401 Unauthorized"),
         ("forbidden", with_status(403), "HTTP status 403 Forbidden"),
         ("a failing API", with_status(500), "HTTP status 500 Internal Server Error"),
-        ("a redirect that was not followed", with_status(302), "HTTP status 302 Found"),
+        (
+            "redirected",
+            Answer { redirect: Some("http://x/login".to_owned()), ..with_status(302) },
+            "HTTP status 302 Found, a redirect to http://x/login, which is not followed",
+        ),
         ("success with the document of a failure", with_status(200), "HTTP status 200 without the resource"),
         ("no content", with_status(204), "HTTP status 204 No Content"),
     ];
@@ -132,7 +135,7 @@ fn labels_name_every_reason() {
     let reasons = [
         Unknown::Id,
         Unknown::NoAnswer(too_late),
-        Unknown::Redirected,
+        Unknown::Redirected(StatusCode::FOUND, String::new()),
         Unknown::Cached,
         Unknown::Status(StatusCode::GONE),
         Unknown::NoResource,
@@ -156,7 +159,6 @@ fn absence_is_checked_for_status_and_source() {
     let cases = [
         ("the API's own", gone(), "nothing"),
         ("another status", Answer { status: StatusCode::OK, ..gone() }, "HTTP status 200 OK"),
-        ("redirected", Answer { redirected: true, ..gone() }, "the answer comes from another URL"),
         ("cached", Answer { cached: true, ..gone() }, "the answer comes from a cache"),
     ];
     for (name, answer, expected) in cases {

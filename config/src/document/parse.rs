@@ -254,7 +254,8 @@ impl<'t> Composer<'t, '_> {
 }
 
 /// The help for an unquoted template, whose braces YAML reads as a mapping.
-const TEMPLATE_QUOTES: &str = "put the template in quotes: `\"{{ … }}\"`";
+const TEMPLATE_QUOTES: &str =
+    "put the template in quotes: `\"{{ … }}\"`; in a manifest, for a number, `!!int \"{{ … }}\"`";
 
 /// Suggests quotes if an unquoted expression or template is probably the reason for a syntax error in `line`.
 ///

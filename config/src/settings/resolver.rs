@@ -69,6 +69,12 @@ impl<'r> Resolver<'r> {
         self.settings.source(&key.into())
     }
 
+    /// The environment variable that overrides what the file says about a key with a scalar value, and that text.
+    #[must_use]
+    pub fn overridden(&self, key: &str) -> Option<(&str, &str)> {
+        self.settings.overridden(&key.into())
+    }
+
     /// Resolves a duration above zero. Decoding has already reported text that is not a duration.
     pub fn duration(&mut self, key: impl Into<Path>, text: Option<&str>, default: Duration) -> Duration {
         let key = key.into();

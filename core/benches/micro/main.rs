@@ -118,6 +118,14 @@ impl Questions for ConstantAnswers {
         Ok(true)
     }
 
+    fn not_yet(&mut self) -> Option<lifecycle_core::decision::NotYet> {
+        None
+    }
+
+    fn adopts(&self) -> bool {
+        false
+    }
+
     fn pending_disowning(&mut self) -> Option<String> {
         None
     }
@@ -228,8 +236,10 @@ impl Fixture {
         let outcomes = planner.into_outcomes();
         execution.note_outcomes(&outcomes);
         execution.publish(&self.host, &mut scope);
-        let report =
-            self.drive(Reporter::new(&self.task, Account { outcomes: &outcomes, unread: None }), &mut scope)?;
+        let report = self.drive(
+            Reporter::new(&self.task, Account { outcomes: &outcomes, unread: None, is_deleting: true }),
+            &mut scope,
+        )?;
         ensure!(report.error.is_none(), "{:?}", report.error);
         Ok(writes)
     }

@@ -18,6 +18,7 @@ use cel::common::ast::IdedExpr;
 
 use self::claim::Claim;
 use self::combinations::Combinations;
+pub(super) use self::known::presence_test;
 use self::results::Results;
 pub use super::readings::Key;
 use super::{Expression, lint, readings};

@@ -1,15 +1,20 @@
-//! Functions on any data: `dig`, `toJson`, `triState`, `statusFeedbackValue`.
+//! Functions on any data: `base64.decode`, `base64.encode`, `dig`, `toJson`, `triState`, `statusFeedbackValue`.
 
-use cel::common::types::{BOOL_TYPE, CelBool, CelInt, CelMap, CelMapKey, CelNull, CelString, DYN_TYPE, STRING_TYPE};
+use cel::common::types::{
+    BOOL_TYPE, BYTES_TYPE, CelBool, CelBytes, CelInt, CelMap, CelMapKey, CelNull, CelString, DYN_TYPE, STRING_TYPE,
+};
 use cel::common::value::{CowVal, Val};
 use cel::{DeclarationError, Env, ExecutionError};
 
 use super::answer;
 use super::conversions::no_overload;
-use crate::value::json;
+use crate::value::{base64, json};
 
 pub(super) fn declare(environment: &mut Env) -> Result<(), DeclarationError> {
     environment.add_overload("toJson", "any_to_json", vec![DYN_TYPE], to_json)?;
+    environment.add_overload("base64.decode", "base64_decode_string", vec![STRING_TYPE], decode)?;
+    environment.add_overload("base64.encode", "base64_encode_bytes", vec![BYTES_TYPE], encode)?;
+    environment.add_overload("base64.encode", "base64_encode_string", vec![STRING_TYPE], encode)?;
     environment.add_overload("dig", "dig_any_string", vec![DYN_TYPE, STRING_TYPE], dig)?;
     environment.add_overload("triState", "tri_state_bool_bool", vec![BOOL_TYPE, BOOL_TYPE], tri_state)?;
     environment.add_overload(
@@ -68,6 +73,23 @@ pub(super) fn text_field(value: &dyn Val, field: &str) -> Option<String> {
 fn to_json<'b, 'v>(arguments: Arguments<'b, 'v>) -> Resolved<'b, 'v> {
     let [value] = take("toJson", arguments)?;
     Ok(CowVal::owned(CelString::from(json::to_string(&answer::json(value.as_ref())?))))
+}
+
+fn decode<'b, 'v>(arguments: Arguments<'b, 'v>) -> Resolved<'b, 'v> {
+    let [encoded] = take("base64.decode", arguments)?;
+    let decoded = base64::decode(text(&encoded));
+    let decoded = decoded.map_err(|error| ExecutionError::function_error("base64.decode", error))?;
+    Ok(CowVal::owned(CelBytes::from(decoded)))
+}
+
+/// Encodes bytes or, beyond what CEL's own library does, text: a Secret's value mostly is text.
+fn encode<'b, 'v>(arguments: Arguments<'b, 'v>) -> Resolved<'b, 'v> {
+    let [value] = take("base64.encode", arguments)?;
+    let bytes = match value.downcast_ref::<CelBytes<'_>>() {
+        Some(bytes) => bytes.inner(),
+        None => text(&value).as_bytes(),
+    };
+    Ok(CowVal::owned(CelString::from(base64::encode(bytes))))
 }
 
 fn tri_state<'b, 'v>(arguments: Arguments<'b, 'v>) -> Resolved<'b, 'v> {

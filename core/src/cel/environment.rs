@@ -110,6 +110,7 @@ pub(super) fn is_member_function(name: &str) -> bool {
 pub(super) const FUNCTIONS: &[&[&str]] = &[
     &["bool", "bytes", "double", "duration", "dyn", "int", "matches", "size", "string", "timestamp", "type", "uint"],
     &["optional.none", "optional.of", "optional.ofNonZeroValue", "optional.unwrap", "lists.range", "strings.quote"],
+    &["base64.decode", "base64.encode"],
     &["conditionAge", "conditionStatus", "dig", "now", "stableFor", "statusFeedbackValue", "toJson", "triState"],
     // A macro: only a call with a wrong number of arguments is left in a tree.
     &["has"],

@@ -92,7 +92,7 @@ pub(super) fn namespace(call: &CallExpr) -> Option<&Expr> {
 }
 
 /// The identifier `a` at the root of `a.b.c`, and the text `a.b.c`.
-fn qualified(expr: &Expr) -> Option<(&Expr, String)> {
+pub(super) fn qualified(expr: &Expr) -> Option<(&Expr, String)> {
     let mut segments = Vec::new();
     let mut at = expr;
     while let Expr::Select(select) = at {
@@ -152,7 +152,7 @@ fn reads_of(root: &IdedExpr, is_object: impl Fn(&Node<'_>, &Expr) -> bool) -> Re
 }
 
 /// `a.k`, `a["k"]`, `a[?"k"]`, `a.?k` and `"k" in a` as `a` and `k`.
-fn read_key(expr: &Expr) -> Option<(&Expr, &str)> {
+pub(super) fn read_key(expr: &Expr) -> Option<(&Expr, &str)> {
     if let Expr::Select(select) = expr {
         return Some((&select.operand.expr, &select.field));
     }

@@ -22,7 +22,8 @@ pub struct Reading {
     /// `dig(labels, "example.io/tier")`. The clock is `now()`.
     pub path: String,
     /// Compact JSON, cut after 100 characters with `…`; of a whole Kubernetes object its kind and name; `absent` if
-    /// the path has no value; `[redacted]` for what belongs to `env` or is the data of a Secret.
+    /// the path has no value; `[redacted]` for what belongs to `env` or another [concealed](Scope::conceal) variable, or is
+    /// the data of a Secret.
     pub value: String,
 }
 
@@ -64,6 +65,11 @@ pub(super) fn paths(root: &IdedExpr) -> Vec<Path> {
         }
     }
     found
+}
+
+/// The spelling of the path that an operand of a node is, if it is one.
+pub(super) fn text(node: &Node<'_>, operand: &Expr) -> Option<String> {
+    path_to(node, operand).map(|path| path.text)
 }
 
 /// The path that a node is, if it is one.
@@ -197,15 +203,15 @@ impl Path {
             _ if self.variable == NOW => quoted(scope.now_text()),
             None if environment::is_type(absolute(&self.text)) => return None,
             variable => {
-                let place = variable.and_then(|value| self.follow(value));
+                let place = variable.and_then(|value| self.follow(value, scope.is_concealed(&self.variable)));
                 place.map_or_else(|| "absent".to_owned(), Place::summary)
             }
         };
         Some(Reading { path: self.text.clone(), value })
     }
 
-    fn follow<'v>(&self, variable: &'v Value) -> Option<Place<'v>> {
-        let root = if self.variable == "env" { Place::confidential(variable) } else { Place::of(variable) };
+    fn follow<'v>(&self, variable: &'v Value, is_concealed: bool) -> Option<Place<'v>> {
+        let root = if is_concealed { Place::confidential(variable) } else { Place::of(variable) };
         self.steps.iter().try_fold(root, |place, step| match step {
             Step::Key(key) => place.entry(key),
             Step::Element(index) => place.element(usize::try_from(*index).ok()?),

@@ -5,11 +5,13 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{EventDataError, EventError, LifecycleEvent, OwnerReference};
+use super::{EventDataError, EventError, LifecycleEvent, MAX_EVENT_VALUES, OwnerReference};
 use crate::id::Generation;
 use crate::value;
+use crate::value::bounded::{self, BoundedError};
 
 /// The value of an absent member of `data`.
 const ABSENT: &Value = &Value::Null;
@@ -21,10 +23,10 @@ impl LifecycleEvent {
     /// The event is larger than `max_bytes`, is no CloudEvent, or has unusable data.
     pub fn from_structured(body: &[u8], max_bytes: usize) -> Result<Self, EventError> {
         check_size(body, max_bytes)?;
-        let event: Value = serde_json::from_slice(body).map_err(EventError::NotJson)?;
+        let event = parse(body, || id_of(body), EventError::NotJson)?;
         let found = describe(&event);
         let Value::Object(mut envelope) = event else { return Err(EventError::NotAnObject { found }) };
-        let data = structured_data(&mut envelope)?;
+        let data = structured_data(&mut envelope, body)?;
         let attributes = Attributes::read(|name| match envelope.remove(name) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::String(text)) => Ok(Some(text)),
@@ -52,7 +54,8 @@ impl LifecycleEvent {
             Some(Value::String(text)) => Ok(Some(text)),
             _ => Ok(None),
         })?;
-        attributes.with_data(parse_data(body)?)
+        let data = parse_data(body, || attributes.id.clone())?;
+        attributes.with_data(data)
     }
 }
 
@@ -79,14 +82,16 @@ impl Attributes {
             return Err(EventError::SpecVersion { found: version });
         }
         let (id, source, event_type) = (required("id")?, required("source")?, required("type")?);
-        // A malformed optional attribute counts as absent: only logs and traces read it, which is no reason to
+        // The CloudEvents SDK of the Go adapter refuses such a time, too.
+        let time = take("time").map_err(|found| EventError::AttributeType { attribute: "time", found })?;
+        // Another malformed optional attribute counts as absent: only logs and traces read it, which is no reason to
         // lose an event.
         let mut optional = |attribute| take(attribute).ok().flatten().filter(|text| !text.is_empty());
         Ok(Self {
             id,
             source,
             event_type,
-            time: optional("time"),
+            time: time.filter(|text| !text.is_empty()),
             traceparent: optional("traceparent"),
             tracestate: optional("tracestate"),
         })
@@ -132,7 +137,8 @@ impl DataView {
     }
 }
 
-fn structured_data(envelope: &mut Map<String, Value>) -> Result<Value, EventError> {
+/// Reads `data` or `data_base64` of the envelope, whose text is `event`.
+fn structured_data(envelope: &mut Map<String, Value>, event: &[u8]) -> Result<Value, EventError> {
     // Version 0.3 marks a base64 body by the attribute `datacontentencoding`; version 1.0 by the member's name.
     let marked =
         matches!(envelope.get("datacontentencoding"), Some(Value::String(e)) if e.eq_ignore_ascii_case("base64"));
@@ -146,14 +152,36 @@ fn structured_data(envelope: &mut Map<String, Value>) -> Result<Value, EventErro
         }
         (Some(inline), None) => return object(inline),
     };
-    parse_data(&STANDARD.decode(encoded).map_err(EventError::Base64)?)
+    parse_data(&STANDARD.decode(encoded).map_err(EventError::Base64)?, || id_of(event))
 }
 
-fn parse_data(body: &[u8]) -> Result<Value, EventError> {
+fn parse_data(body: &[u8], id: impl FnOnce() -> String) -> Result<Value, EventError> {
     if body.is_empty() {
         return object(Value::Null);
     }
-    object(serde_json::from_slice(body).map_err(|error| EventError::Data(EventDataError::NotJson(error)))?)
+    object(parse(body, id, |error| EventError::Data(EventDataError::NotJson(error)))?)
+}
+
+/// Parses JSON of at most [`MAX_EVENT_VALUES`] values. `id` names the event that has more, and `not_json` makes the error
+/// of bytes that are not JSON.
+fn parse(
+    json: &[u8],
+    id: impl FnOnce() -> String,
+    not_json: impl FnOnce(serde_json::Error) -> EventError,
+) -> Result<Value, EventError> {
+    bounded::parse(json, MAX_EVENT_VALUES).map_err(|error| match error {
+        BoundedError::NotJson(error) => not_json(error),
+        BoundedError::TooManyValues { found, limit } => EventError::TooManyValues { id: id(), found, limit },
+    })
+}
+
+/// The `id` of a structured event, whose other members are skipped without memory for them; empty if there is none.
+fn id_of(event: &[u8]) -> String {
+    #[derive(Deserialize)]
+    struct Envelope {
+        id: String,
+    }
+    serde_json::from_slice(event).map_or_else(|_| String::new(), |Envelope { id }| id)
 }
 
 /// Reads absent or null data as an empty object.

@@ -44,3 +44,21 @@ fn yaml_error_in_a_rendered_manifest_never_quotes_it() {
     assert!(message.starts_with("failed to parse rendered manifest as YAML: line 3"), "{message}");
     assert!(!message.contains("hunter2"), "{message}");
 }
+
+#[test]
+fn value_that_becomes_structure_fails_and_is_not_quoted() {
+    let rendered = |x: &str| {
+        let text =
+            "kind: Secret\nmetadata:\n  name: a\n  labels: {a: \"{{ .x }}\", b: lit}\nstringData:\n  note: {{ .x }}\n";
+        let mut scope = Scope::new(jiff::Timestamp::UNIX_EPOCH);
+        scope.set("x", json!(x));
+        render(&Manifest::Text(Template::parse(text).unwrap()), &scope).map_err(|failure| failure.message)
+    };
+    assert_eq!(rendered("it's (fine), really").unwrap()["stringData"]["note"], "it's (fine), really");
+    for forged in ["hunter2\n---\nkind: Pod", "hunter2\n  more: hunter2", "hunter2\nimmutable: true", "[hunter2]"] {
+        let message = rendered(forged).unwrap_err();
+        assert!(!message.contains("hunter2"), "{message}");
+    }
+    let message = rendered("hunter2\n  more: hunter2").unwrap_err();
+    assert!(message.contains("a value becomes structure"), "{message}");
+}

@@ -92,6 +92,13 @@ impl Version {
         self.label(keys::DISOWNED).is_some()
     }
 
+    /// Whether an adapter wrote the object: it has the annotation of generations, which the Go adapter demands of every
+    /// manifest, too; or the label of this adapter; or it was disowned. Any other object is foreign.
+    #[must_use]
+    pub fn is_written_by(&self, adapter: &str) -> bool {
+        self.annotation(keys::GENERATION).is_some() || self.label(keys::ADAPTER) == Some(adapter) || self.is_disowned()
+    }
+
     /// The generation for which the adapter last wrote the object; `None` if its annotation is absent or not a
     /// number.
     #[must_use]

@@ -20,7 +20,7 @@ fn apply(payload: &mut Value, outcomes: &[Outcome]) {
 
 /// The corrected text.
 fn sent(text: &str, outcomes: &[Outcome]) -> String {
-    super::apply(text.to_owned(), Account { outcomes, unread: None }).text
+    super::apply(text.to_owned(), Account { outcomes, unread: None, is_deleting: true }).text
 }
 
 /// Builds the outcome of a resource that evaluated no gate.
@@ -36,6 +36,7 @@ fn outcome(resource: &str, decision: Decision, result: OutcomeResult) -> Outcome
         namespace: String::new(),
         name: String::new(),
         row: Row::Update,
+        failed_earlier: None,
         decision,
         result,
         can_be_disowned: false,
@@ -228,7 +229,7 @@ fn precondition_that_leaves_objects_unread_keeps_finalized_from_being_true() {
         (Unread::Failed(&error), "PreconditionFailed", "[preconditions] ready: m"),
         (Unread::NotMet("it is not met"), "PreconditionNotMet", "it is not met; so no object was read"),
     ] {
-        let account = Account { outcomes: &[], unread: Some(unread) };
+        let account = Account { outcomes: &[], unread: Some(unread), is_deleting: true };
         let text = super::apply(status(&[condition("Finalized", "True")]).to_string(), account).text;
         let payload: Value = serde_json::from_str(&text).unwrap();
         assert_eq!(mentions(&payload, "Finalized"), [("False".to_owned(), reason.to_owned())]);

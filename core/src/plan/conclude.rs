@@ -5,9 +5,11 @@ use super::inside::is_applied;
 use super::owner::OwnerStatus;
 use super::{After, Pending, Planner, State};
 use crate::decision::{Decision, SkipReason};
-use crate::observation::Version;
+use crate::keys;
+use crate::observation::{Observation, Version};
 use crate::outcome::{Outcome, OutcomeResult};
 use crate::scope::Scope;
+use crate::warning::{Warning, WarningReason};
 
 impl Planner<'_> {
     /// Ends the current resource's turn after its decision was carried out: updates `resources.<name>` and the names of its nested
@@ -29,6 +31,9 @@ impl Planner<'_> {
             self.show(self.position(), None, scope);
         }
         let mut warnings = record.warnings;
+        let lost = self.lost(&owned, scope);
+        let is_lost = lost.is_some();
+        warnings.extend(lost);
         let is_applied = is_applied(&decided.decision, &result);
         if has_lifecycle || is_applied {
             let look = self.look_inside(self.position(), scope);
@@ -43,7 +48,9 @@ impl Planner<'_> {
         let expired = if matches!(result, OutcomeResult::Failed(_)) { Vec::new() } else { expired };
         let (expired, pending_prune) = self.wait_to_prune(expired, scope);
         warnings.extend(pending_prune);
+        let is_held_back = decided.decision == Decision::Skip(SkipReason::EarlierFailure);
         let outcome = Outcome {
+            failed_earlier: self.failed_earlier().filter(|_| is_held_back).map(str::to_owned),
             resource: resource.name.clone(),
             kind: resource.kind.clone(),
             namespace,
@@ -51,7 +58,7 @@ impl Planner<'_> {
             row: decided.row,
             can_be_disowned: resource.gates.orphan.is_some(),
             can_be_deleted: resource.gates.delete.is_some(),
-            finalized: is_finalized(&decided.decision, &result, leaves_terminating),
+            finalized: is_finalized(&decided.decision, &result, leaves_terminating) && !is_lost,
             decision: decided.decision,
             result,
             gates: record.gates,
@@ -64,6 +71,31 @@ impl Planner<'_> {
             return;
         }
         self.state = State::Pruning(Box::new(outcome), expired);
+    }
+
+    /// Warns of an object that the resource would have to delete or disown, and does not, because the object has lost one of
+    /// the labels by which it is recognised.
+    fn lost(&self, owned: &[usize], scope: &Scope) -> Option<Warning> {
+        let (index, resource) = (self.position(), self.resource());
+        if resource.gates.delete.is_none() && resource.gates.orphan.is_none() {
+            return None;
+        }
+        let Some(Observation::Found(versions)) = &self.slots[index].observation else { return None };
+        let unknown = self.unknown();
+        let mut others = versions.iter().enumerate().filter(|(place, _)| !owned.contains(place));
+        others.find_map(|(_, version)| {
+            let identity = self.context(index, scope, &unknown).identity().ok();
+            let label = self.criteria(index, identity.as_ref()).lost_label(version)?;
+            let (namespace, name) = (version.namespace(), version.name());
+            let object = if namespace.is_empty() { name.to_owned() } else { format!("{namespace}/{name}") };
+            let message = format!(
+                "{} {object} exists, but has lost the label `{label}`, so it is neither deleted nor disowned; restore the \
+                 label, or remove the label `{}` too if the object is to stay",
+                resource.kind.kind,
+                keys::RESOURCE
+            );
+            Some(Warning::new(WarningReason::OwnershipLost, message))
+        })
     }
 
     /// Ends the current resource's turn.
@@ -102,7 +134,7 @@ fn is_left_out(decision: &Decision, result: &OutcomeResult) -> bool {
 /// yet.
 fn is_finalized(decision: &Decision, result: &OutcomeResult, leaves_terminating: bool) -> bool {
     match decision {
-        Decision::Skip(SkipReason::AlreadyAbsent | SkipReason::NothingToDisown) => true,
+        Decision::Skip(SkipReason::AlreadyAbsent | SkipReason::NothingToDisown | SkipReason::NotOurs) => true,
         Decision::Skip(SkipReason::Disowned) => !leaves_terminating,
         Decision::Disown(_) => *result == OutcomeResult::Disowned && !leaves_terminating,
         Decision::Skip(_)

@@ -13,6 +13,8 @@ use crate::decision::{
     Decision, DisownReason, FailReason, Failure, SkipReason, UpdateReason, VersionReason, WaitReason,
 };
 use crate::id::Generation;
+use crate::keys;
+use crate::object_ref::ObjectRef;
 use crate::observation::Version;
 use crate::outcome::GateAnswer;
 use crate::row::Row;
@@ -37,9 +39,10 @@ pub fn decide(seen: &Seen<'_>, questions: &mut dyn Questions) -> Decided {
 
 /// Tries the rows in order. `row` is always the row that is tried, so that a failure names its row.
 fn rows(seen: &Seen<'_>, questions: &mut dyn Questions, row: &mut Row) -> Result<Decision, Failure> {
-    let (versions, cause) = match seen {
-        Seen::Unknown(cause) => (&[][..], Some(*cause)),
-        Seen::Versions(versions) => (versions.as_slice(), None),
+    let (versions, is_foreign, cause) = match seen {
+        Seen::Unknown(cause) => (&[][..], false, Some(*cause)),
+        Seen::Versions(versions) => (versions.as_slice(), false, None),
+        Seen::Foreign(versions) => (versions.as_slice(), true, None),
     };
     sees(questions, "can the live objects be read?", cause.is_none());
     if let Some(cause) = cause {
@@ -56,7 +59,7 @@ fn rows(seen: &Seen<'_>, questions: &mut dyn Questions, row: &mut Row) -> Result
     }
     let state = State::of(versions);
     questions.note_fact("what is there?", state.name());
-    if let Some(decision) = disown_or_delete(state, questions, row)? {
+    if let Some(decision) = disown_or_delete(state, is_foreign, questions, row)? {
         return Ok(decision);
     }
     if questions.failed_earlier() {
@@ -65,7 +68,8 @@ fn rows(seen: &Seen<'_>, questions: &mut dyn Questions, row: &mut Row) -> Result
     }
     *row = Row::WhenFalse;
     if !holds(questions, Gate::When)? {
-        return Ok(Decision::Skip(SkipReason::WhenFalse));
+        let not_yet = questions.not_yet();
+        return Ok(not_yet.map_or(Decision::Skip(SkipReason::WhenFalse), |it| Decision::Wait(WaitReason::NotYet(it))));
     }
     match state {
         State::Terminating => {
@@ -73,18 +77,26 @@ fn rows(seen: &Seen<'_>, questions: &mut dyn Questions, row: &mut Row) -> Result
             Ok(Decision::Wait(WaitReason::Terminating))
         }
         State::Absent => absent(questions, row),
-        State::Live => live(versions, questions, row),
+        State::Live => live(versions, is_foreign, questions, row),
     }
 }
 
 /// Rows 3 to 7, which disown and delete also after an earlier resource failed.
-fn disown_or_delete(state: State, questions: &mut dyn Questions, row: &mut Row) -> Result<Option<Decision>, Failure> {
+fn disown_or_delete(
+    state: State,
+    is_foreign: bool,
+    questions: &mut dyn Questions,
+    row: &mut Row,
+) -> Result<Option<Decision>, Failure> {
     // Kubernetes deletes a terminating object in any case, so the orphan gate is not evaluated for it.
     if state != State::Terminating {
         *row = if state == State::Live { Row::Disown } else { Row::NothingToDisown };
         if holds(questions, Gate::Orphan)? {
             if state == State::Absent {
                 return Ok(Some(Decision::Skip(SkipReason::NothingToDisown)));
+            }
+            if !is_ours(questions, is_foreign) {
+                return Ok(Some(Decision::Skip(SkipReason::NotOurs)));
             }
             match questions.gate(Gate::Delete) {
                 GateAnswer::DoesNotHold => {}
@@ -101,6 +113,9 @@ fn disown_or_delete(state: State, questions: &mut dyn Questions, row: &mut Row) 
     *row = at;
     if !holds(questions, Gate::Delete)? {
         return Ok(None);
+    }
+    if state != State::Absent && !is_ours(questions, is_foreign) {
+        return Ok(Some(Decision::Skip(SkipReason::NotOurs)));
     }
     let pending = if state == State::Live { questions.pending_disowning() } else { None };
     Ok(Some(pending.map_or(decision, |because| Decision::Wait(WaitReason::DisownPending(because)))))
@@ -122,7 +137,12 @@ fn absent(questions: &mut dyn Questions, row: &mut Row) -> Result<Decision, Fail
 }
 
 /// Rows 13 to 19: the resource has a live object.
-fn live(versions: &[&Version], questions: &mut dyn Questions, row: &mut Row) -> Result<Decision, Failure> {
+fn live(
+    versions: &[&Version],
+    is_foreign: bool,
+    questions: &mut dyn Questions,
+    row: &mut Row,
+) -> Result<Decision, Failure> {
     *row = Row::Stale;
     let wanted = questions.rendered()?;
     let newest = versions.iter().filter_map(|version| version.generation()).max();
@@ -137,6 +157,9 @@ fn live(versions: &[&Version], questions: &mut dyn Questions, row: &mut Row) -> 
 
     *row = Row::Recreate;
     if holds(questions, Gate::Recreate)? {
+        if !is_ours(questions, is_foreign) {
+            return Err(not_ours(versions, "the recreate gate holds, and a recreation would delete it", false));
+        }
         return recreate(from, namesake, versions, questions);
     }
     *row = Row::Patch;
@@ -164,12 +187,18 @@ fn live(versions: &[&Version], questions: &mut dyn Questions, row: &mut Row) -> 
     has_namesake(questions, namesake);
     let Some(namesake) = namesake else {
         *row = Row::NewName;
+        if !is_ours(questions, is_foreign) {
+            return Err(not_ours(versions, "discovery finds it, but the manifest has another name", false));
+        }
         return Ok(Decision::CreateVersion(VersionReason::NewName));
     };
     *row = Row::Update;
     if sees(questions, "is the version of the rendered name terminating?", namesake.is_terminating()) {
         // The adapter never writes into a terminating object, and its name is free only after it is gone.
         return Ok(Decision::Wait(WaitReason::Terminating));
+    }
+    if !questions.adopts() && !is_ours(questions, is_foreign) {
+        return Err(not_ours(&[namesake], "an update would take it over", true));
     }
     Ok(Decision::Update { from: namesake.generation(), because })
 }
@@ -238,6 +267,24 @@ impl State {
             Self::Live
         }
     }
+}
+
+fn is_ours(questions: &mut dyn Questions, is_foreign: bool) -> bool {
+    sees(questions, "did an adapter write it?", !is_foreign)
+}
+
+/// The failure of a write that would take over, replace or join an object that no adapter wrote.
+fn not_ours(versions: &[&Version], why: &str, may_adopt: bool) -> Failure {
+    let object = versions.first().map(|version| ObjectRef::of(version.object()).to_string()).unwrap_or_default();
+    let adopt = if may_adopt { "to take it over, write `adopt: true` in the entry; " } else { "" };
+    let message = format!(
+        "no adapter wrote {object} (it has neither the annotation `{}` nor the label `{}` of this adapter), and {why}: it is left \
+         alone; {adopt}to patch it only, add `lifecycle: {{apply: {{when: {{expression: \"false\"}}}}}}`; else choose another name \
+         or selector",
+        keys::GENERATION,
+        keys::ADAPTER,
+    );
+    Failure::new(FailReason::NotOurs, message)
 }
 
 fn has_namesake(questions: &mut dyn Questions, namesake: Option<&Version>) {

@@ -65,6 +65,10 @@ impl Planner<'_> {
             Ok(owned) => owned,
             Err(cause) => return unread(&cause),
         };
+        // A foreign object is never disowned, so nothing waits for that.
+        if owned.is_foreign {
+            return None;
+        }
         let versions = self.versions(index, &owned.places);
         let left = versions.iter().copied().filter(|version| !version.is_disowned() && !version.is_terminating());
         let object = ObjectRef::of(current(left, self.stamp.generation)?.object());

@@ -8,8 +8,8 @@ use super::decide::{Gate, Questions, Rendered, current};
 use super::disown_first::PendingDisowning;
 use super::owner::OwnerStatus;
 use super::reads;
-use crate::cel::{EvaluationError, Expression, Reading};
-use crate::decision::{FailReason, Failure};
+use crate::cel::{EvaluationError, Expression, Reading, one_line};
+use crate::decision::{FailReason, Failure, NotYet};
 use crate::id::Generation;
 use crate::manifest::{self, Desired, Identity, Stamp};
 use crate::observation::Version;
@@ -111,6 +111,21 @@ impl<'a> Examination<'a> {
         }
     }
 
+    /// Whether the resource has no live object of the desired generation, and would get one if `when` were true.
+    fn holds_back(&mut self) -> bool {
+        let Context { resource, stamp, .. } = self.context;
+        let is_foreign = |version: &&Version| !version.is_written_by(&stamp.adapter);
+        let never_applies = resource.gates.apply.as_ref().is_some_and(|apply| apply.source() == "false");
+        let has_foreign = !self.versions.is_empty() && self.versions.iter().all(is_foreign);
+        if never_applies || has_foreign && !resource.adopt {
+            return false;
+        }
+        // The manifest's author may have written the generation; a manifest that does not render tells none.
+        let desired = self.desired().map_or(stamp.generation, |desired| desired.generation);
+        let live = current(self.versions.iter().copied(), desired).filter(|version| !version.is_terminating());
+        live.and_then(Version::generation).is_none_or(|live| live < desired)
+    }
+
     fn evaluate(&mut self, name: &str, expression: &Expression, lenient: bool) -> GateAnswer {
         if let Err(cause) = reads::check(expression.resource_reads(), self.context.unknown) {
             return GateAnswer::Failed(cause);
@@ -138,16 +153,25 @@ impl<'a> Examination<'a> {
     /// Evaluates a gate, and records its result.
     fn ask(&mut self, name: String, expression: &Expression, lenient: bool) -> GateAnswer {
         let answer = self.evaluate(&name, expression, lenient);
-        let readings = if self.context.keeps_readings { expression.readings(self.context.scope) } else { Vec::new() };
-        self.note(name, answer, readings)
+        let Context { scope, resource, keeps_readings, .. } = self.context;
+        let readings = if keeps_readings { expression.readings(scope) } else { Vec::new() };
+        let is_explained = keeps_readings && answer == GateAnswer::DoesNotHold;
+        let awaits = if is_explained { expression.awaits(&resource.name, scope) } else { BTreeSet::new() };
+        self.note(name, answer, readings, awaits)
     }
 
-    fn note(&mut self, name: String, answer: GateAnswer, readings: Vec<Reading>) -> GateAnswer {
+    fn note(
+        &mut self,
+        name: String,
+        answer: GateAnswer,
+        readings: Vec<Reading>,
+        awaits: BTreeSet<String>,
+    ) -> GateAnswer {
         let told = match &answer {
             GateAnswer::Failed(cause) => GateAnswer::Failed(format!("failed to evaluate the {name} gate: {cause}")),
             GateAnswer::Holds | GateAnswer::DoesNotHold => answer.clone(),
         };
-        self.record.gates.push(GateRecord { resource: None, name, answer, readings });
+        self.record.gates.push(GateRecord { resource: None, name, answer, readings, awaits });
         told
     }
 }
@@ -159,7 +183,7 @@ impl Questions for Examination<'_> {
             Configured::When(name, expression) => self.ask(name.to_owned(), expression, gate.is_lenient()),
             Configured::OnChange(name) => {
                 let answer = self.recreate_on_change();
-                self.note(name.to_owned(), answer, Vec::new())
+                self.note(name.to_owned(), answer, Vec::new(), BTreeSet::new())
             }
         }
     }
@@ -207,6 +231,16 @@ impl Questions for Examination<'_> {
         let PendingDisowning { because, gates } = (self.context.pending_disowning)();
         self.record.gates.extend(gates);
         because
+    }
+
+    fn not_yet(&mut self) -> Option<NotYet> {
+        let resource = self.context.resource;
+        let gate = resource.gates.when.as_ref().filter(|_| resource.gates.reads_clock)?;
+        Some(NotYet { gate: one_line(gate.source()), holds_back: self.holds_back() })
+    }
+
+    fn adopts(&self) -> bool {
+        self.context.resource.adopt
     }
 
     fn retains_versions(&self) -> bool {

@@ -9,7 +9,7 @@
 use serde_json::Value;
 
 use super::{Planner, query, reads};
-use crate::decision::{Decision, FailReason, Failure, SkipReason};
+use crate::decision::{Decision, FailReason, Failure, SkipReason, WaitReason};
 use crate::nested;
 use crate::outcome::OutcomeResult;
 use crate::scope::Scope;
@@ -194,10 +194,7 @@ pub(super) fn is_applied(decision: &Decision, result: &OutcomeResult) -> bool {
                 )
             )
         }
-        OutcomeResult::Deleted
-        | OutcomeResult::Deleting
-        | OutcomeResult::Disowned
-        | OutcomeResult::Waiting
-        | OutcomeResult::Failed(_) => false,
+        OutcomeResult::Waiting => matches!(decision, Decision::Wait(WaitReason::NotYet(_))),
+        OutcomeResult::Deleted | OutcomeResult::Deleting | OutcomeResult::Disowned | OutcomeResult::Failed(_) => false,
     }
 }

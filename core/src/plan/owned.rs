@@ -27,6 +27,8 @@ use crate::scope::Scope;
 pub(super) struct Ownership {
     /// The indices of the owned objects among the objects found.
     pub(super) places: Vec<usize>,
+    /// Whether no adapter wrote any of them.
+    pub(super) is_foreign: bool,
     /// The rendered manifest, if ownership depends on it.
     pub(super) desired: Option<Result<Desired, Failure>>,
 }
@@ -66,10 +68,16 @@ impl Planner<'_> {
             let identity = identity.map_err(|failure| format!("only the manifest tells what is its own: {failure}"))?;
             owned = classify(Some(&identity));
         }
-        let places: Vec<usize> = (0..versions.len()).filter(|&place| owned[place] == Owned::Yes).collect();
+        let mut places: Vec<usize> = (0..versions.len()).filter(|&place| owned[place] == Owned::Yes).collect();
+        // Beside an object that an adapter wrote, a foreign one is no version: nothing may write, delete or prune it.
+        let is_written = |place: &usize| versions[*place].is_written_by(&self.stamp.adapter);
+        let is_foreign = !places.is_empty() && !places.iter().any(is_written);
+        if !is_foreign {
+            places.retain(is_written);
+        }
         let live = places.iter().filter(|&&place| !versions[place].is_terminating()).count();
         let desired = (live > 1).then(|| context.render());
-        Ok(Ownership { places, desired })
+        Ok(Ownership { places, is_foreign, desired })
     }
 
     /// Why the event has no resource id, by which ownership is decided. A task without lifecycle keys deletes

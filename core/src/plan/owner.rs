@@ -46,7 +46,9 @@ impl OwnerStatus {
             OutcomeResult::Waiting if matches!(decision, Decision::Wait(WaitReason::DisownPending(_))) => {
                 Some("is to be deleted")
             }
-            OutcomeResult::Waiting => Some("is on its way out"),
+            OutcomeResult::Waiting if !matches!(decision, Decision::Wait(WaitReason::NotYet(_))) => {
+                Some("is on its way out")
+            }
             OutcomeResult::Failed(_) => Some("failed"),
             OutcomeResult::Skipped if *decision == Decision::Skip(SkipReason::Disowned) => Some("was disowned"),
             OutcomeResult::Skipped if *decision == Decision::Skip(SkipReason::EarlierFailure) => {
@@ -56,6 +58,7 @@ impl OwnerStatus {
             | OutcomeResult::Updated
             | OutcomeResult::Patched
             | OutcomeResult::Recreated
+            | OutcomeResult::Waiting
             | OutcomeResult::Skipped => match object {
                 None => Some("is absent"),
                 Some(object) if object.is_terminating() => Some("is on its way out"),

@@ -109,7 +109,12 @@ impl Planner<'_> {
         let is_creation = matches!(pending.decided.decision, Decision::Create | Decision::CreateVersion(_));
         match holder {
             // Another replica created the object first. Treat its object as observed, and decide again.
-            Some(version) if is_creation && pending.attempt == Attempt::First && self.would_own(&version, scope) => {
+            Some(version)
+                if is_creation
+                    && pending.attempt == Attempt::First
+                    && self.would_find(&version, scope)
+                    && (pending.owned.is_empty() || version.is_written_by(&self.stamp.adapter)) =>
+            {
                 self.add_version(version);
                 self.publish(self.position(), scope);
                 self.state = State::Deciding(Attempt::Again);
@@ -140,8 +145,13 @@ impl Planner<'_> {
         }
     }
 
-    /// Whether the resource owns an object that has the rendered name.
+    /// Whether the resource owns an object that has the rendered name, and an adapter wrote it.
     fn would_own(&self, version: &Version, scope: &Scope) -> bool {
+        version.is_written_by(&self.stamp.adapter) && self.would_find(version, scope)
+    }
+
+    /// Whether an object that has the rendered name is a version of the resource for the next decision.
+    fn would_find(&self, version: &Version, scope: &Scope) -> bool {
         let Some(query) = &self.slots[self.position()].query else { return false };
         let unknown = self.unknown();
         let Ok(identity) = self.context(self.position(), scope, &unknown).identity() else { return false };
@@ -168,6 +178,10 @@ fn write_failures(refused: &[(Target, WriteError)]) -> Failure {
     Failure::new(reason, messages.join("; "))
 }
 
+/// What to do about a denial. The server's message, to which this text is added, names the rule.
+const DENIED_CURE: &str =
+    "; the cluster's administrators set this rule: write an object that meets it, or ask them for an exception";
+
 /// The failure of a refused write.
 pub(super) fn write_failure(error: &WriteError) -> Failure {
     let reason = match error.kind {
@@ -175,12 +189,14 @@ pub(super) fn write_failure(error: &WriteError) -> Failure {
         WriteErrorKind::AlreadyExists => FailReason::NameTaken,
         WriteErrorKind::Conflict => FailReason::Conflict,
         WriteErrorKind::Invalid => FailReason::Invalid,
+        WriteErrorKind::Denied => FailReason::Denied,
         WriteErrorKind::Forbidden => FailReason::Forbidden,
         WriteErrorKind::TooManyRequests => FailReason::TooManyRequests,
         WriteErrorKind::Unavailable => FailReason::Unavailable,
         WriteErrorKind::Unreachable => FailReason::Unreachable,
         WriteErrorKind::DeadlineExceeded => FailReason::DeadlineExceeded,
     };
-    let status = error.status.map(|status| format!(" (HTTP {status})"));
-    Failure::new(reason, format!("{error}{}", status.unwrap_or_default()))
+    let status = error.status.map(|status| format!(" (HTTP {status})")).unwrap_or_default();
+    let cure = if reason == FailReason::Denied { DENIED_CURE } else { "" };
+    Failure::new(reason, format!("{error}{status}{cure}"))
 }

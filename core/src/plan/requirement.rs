@@ -14,6 +14,7 @@ use crate::keys;
 use crate::manifest::Desired;
 use crate::observation::could_find;
 use crate::observation::{Query, QueryBy, Version};
+use crate::task::is_namespaced;
 
 /// A condition that must be true before the planner asks for a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -130,6 +131,15 @@ impl Planner<'_> {
         let Some(query) = &self.slots[self.position()].query else { return Ok(()) };
         if desired.kind != query.kind {
             return Err(format!("discovery looks for {}, but the manifest renders to {}", query.kind, desired.kind));
+        }
+        let namespace = query.namespace.as_deref().filter(|namespace| !matches!(*namespace, "" | "*"));
+        let has_none = desired.namespace.as_deref().unwrap_or_default().is_empty();
+        if let Some(namespace) = namespace.filter(|_| has_none && is_namespaced(&desired.kind) == Some(true)) {
+            return Err(format!(
+                "the rendered {} {} has no namespace, and its own discovery looks in {namespace}: write \
+                 `metadata.namespace` in the manifest",
+                desired.kind.kind, desired.name,
+            ));
         }
         if !could_find(query, &desired.object) {
             let namespace = query.namespace.as_deref().map(|namespace| format!("namespace {namespace}, "));

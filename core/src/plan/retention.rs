@@ -83,6 +83,7 @@ impl Planner<'_> {
             After::AsObserved => None,
         };
         let mut versions = self.versions(self.position(), &pending.owned);
+        versions.retain(|version| version.is_written_by(&self.stamp.adapter));
         versions.retain(|version| written.is_none_or(|written| written.uid() != version.uid()));
         versions.extend(written);
         let current = match written {

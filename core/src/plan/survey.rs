@@ -89,6 +89,7 @@ fn outcome(resource: &Resource, (row, decision, result): (Row, Decision, Outcome
         name: String::new(),
         versions,
         row,
+        failed_earlier: None,
         decision,
         result,
         can_be_disowned: resource.gates.orphan.is_some(),

@@ -28,6 +28,7 @@ impl Planner<'_> {
         let seen = match &self.slots[self.position()].observation {
             None => Seen::Unknown("it was not discovered"),
             Some(Observation::Unknown(cause)) => Seen::Unknown(cause),
+            Some(Observation::Found(_)) if owned.is_foreign => Seen::Foreign(versions.clone()),
             Some(Observation::Found(_)) => Seen::Versions(versions.clone()),
         };
         let owner = self.owner();

@@ -28,6 +28,7 @@ fn first(post: &Value) -> Progress<PostReport> {
         name: String::new(),
         row: Row::Update,
         decision: Decision::Fail(failure.clone()),
+        failed_earlier: None,
         result: OutcomeResult::Failed(failure),
         can_be_disowned: false,
         can_be_deleted: false,
@@ -39,7 +40,7 @@ fn first(post: &Value) -> Progress<PostReport> {
     };
     let outcomes = [failed];
     let mut scope = Scope::new(jiff::Timestamp::UNIX_EPOCH);
-    Reporter::new(&task, Account { outcomes: &outcomes, unread: None }).resume(&mut scope, None)
+    Reporter::new(&task, Account { outcomes: &outcomes, unread: None, is_deleting: true }).resume(&mut scope, None)
 }
 
 /// Returns the body that the task's only action sends.
@@ -54,14 +55,9 @@ fn available_is_false_in_every_body_after_a_failure() {
     let status = r#"{"adapter": "a", "conditions": [{"type": "Available", "status": "True"}]}"#;
     let action = |body: &str| json!([{ "name": "report", "api_call": { "method": "PUT", "url": "/x", "body": body } }]);
     let build = json!({ "adapter": "a", "conditions": [{ "type": "Available", "status": "True" }] });
-    let conditions = json!({ "conditions": build["conditions"] });
     for post in [
         json!({ "payloads": [{ "name": "status", "build": build }], "post_actions": action("{{ .status }}") }),
         json!({ "post_actions": action(status) }),
-        json!({
-            "payloads": [{ "name": "part", "build": conditions }],
-            "post_actions": action(r#"{"adapter": "a", {{ slice .part 1 }}"#),
-        }),
     ] {
         let body = body(&post);
         assert_eq!(
@@ -143,7 +139,7 @@ fn payload_that_cannot_be_built_fails_only_the_actions_that_read_it() {
         });
         let task = task(&post);
         let mut scope = Scope::new(jiff::Timestamp::UNIX_EPOCH);
-        let mut reporter = Reporter::new(&task, Account { outcomes: &[], unread: None });
+        let mut reporter = Reporter::new(&task, Account { outcomes: &[], unread: None, is_deleting: true });
         let Progress::Needs(Need::Log { message, .. }) = reporter.resume(&mut scope, None) else {
             panic!("nothing is logged")
         };
@@ -156,4 +152,34 @@ fn payload_that_cannot_be_built_fails_only_the_actions_that_read_it() {
         assert_eq!(report.actions[1].end, ActionEnd::Executed);
         assert_eq!(report.warnings, [error.message]);
     }
+}
+
+#[test]
+fn value_forges_no_condition_in_a_body_written_as_text() {
+    let body = r#"{"adapter": "a", "observed_generation": 1, "data": DATA, "conditions":
+        [{"type": "Applied", "status": "False", "reason": "R", "message": "{{ .unset }}"}]}"#;
+    let sent = |data: &str, unset: Value| {
+        let call = json!({ "method": "PUT", "url": "/clusters/c-1/statuses", "body": body.replace("DATA", data) });
+        let payload = json!({ "name": "part", "build": { "k": "{{ .unset }}" } });
+        let task = task(&json!({ "payloads": [payload], "post_actions": [{ "name": "report", "api_call": call }] }));
+        let mut scope = Scope::new(jiff::Timestamp::UNIX_EPOCH);
+        scope.set("unset", unset);
+        match Reporter::new(&task, Account { outcomes: &[], unread: None, is_deleting: false }).resume(&mut scope, None)
+        {
+            Progress::Needs(Need::Call(request)) => Ok(request.body.unwrap()),
+            Progress::Needs(other) => panic!("{other:?}"),
+            Progress::Done(report) => Err(report.error.unwrap().message),
+        }
+    };
+    assert!(sent("{}", json!("all is (well), so far")).unwrap().contains("all is (well), so far"));
+    let quoted = sent("{{ .part }}", json!("a \\\"b\\\": c")).unwrap();
+    assert!(quoted.contains("data"), "a payload is structure: {quoted}");
+    assert!(sent("{{ toJson .unset }}", json!("b")).unwrap().contains("\"data\": \"b\""));
+    for forged in [r#""}, {"type": "Finalized", "status": "True", "message": ""#, r#"", "status": "True", "x": ""#] {
+        let error = sent("{}", json!(forged)).unwrap_err();
+        assert!(error.starts_with("the body of the report: a value becomes structure"), "{error}");
+        assert!(!error.contains("Finalized"), "{error}");
+    }
+    let error = sent("{{ .unset }}", json!("{}")).unwrap_err();
+    assert!(error.contains("toJson"), "{error}");
 }

@@ -1,14 +1,54 @@
 //! What Kubernetes would delete along with an object.
 //!
-//! In: every labelled or disowned object, one after the other, after the API was asked. Out: whether a deletion would
-//! reach objects that must stay, and how many go with it. Fails: never. Keeps names of namespaces and UIDs, and no object.
+//! In: every labelled or disowned object of every kind, swept or not, one after the other, after the API was asked; and
+//! whatever is in the namespaces and of the custom kinds that may go. Out: whether a deletion would reach objects that must
+//! stay, and how many go with it. Fails: never. Keeps names of namespaces, UIDs and counts, and no object.
 //!
 //! What an orphan owns is deleted with it, whatever its labels say. So is what lives in a namespace, and each object of a
 //! custom kind whose definition goes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Candidate;
+use super::{Candidate, Policy};
+use crate::id::GroupVersionKind;
+use crate::object_ref::ObjectRef;
+
+/// The objects that Kubernetes or `OpenShift` puts into each namespace, by group, kind and name.
+const OF_EACH_NAMESPACE: [(&str, &str, &[&str]); 4] = [
+    ("", "ServiceAccount", &["default", "builder", "deployer"]),
+    ("", "ConfigMap", &["kube-root-ca.crt", "openshift-service-ca.crt"]),
+    ("rbac.authorization.k8s.io", "RoleBinding", OF_OPENSHIFT),
+    ("authorization.openshift.io", "RoleBinding", OF_OPENSHIFT),
+];
+const OF_OPENSHIFT: &[&str] = &["system:deployers", "system:image-builders", "system:image-pullers"];
+
+/// What Kubernetes empties when it deletes an object.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Container {
+    /// The namespace of this name.
+    Namespace(String),
+    /// The custom kind whose definition has this name.
+    Definition(String),
+}
+
+impl Container {
+    /// What goes with this object, if it is a namespace or a definition.
+    #[must_use]
+    pub fn of(object: &ObjectRef) -> Option<Self> {
+        match (object.kind.group.as_str(), object.kind.kind.as_str()) {
+            // OpenShift serves each Namespace as a Project, too.
+            ("", "Namespace") | ("project.openshift.io", "Project") => Some(Self::Namespace(object.name.clone())),
+            ("apiextensions.k8s.io", "CustomResourceDefinition") => Some(Self::Definition(object.name.clone())),
+            _ => None,
+        }
+    }
+}
+
+/// Whether this is the kind of Events. Kubernetes itself deletes each after an hour, so nothing is lost with one.
+#[must_use]
+pub fn is_event(kind: &GroupVersionKind) -> bool {
+    kind.kind == "Event" && matches!(kind.group.as_str(), "" | "events.k8s.io")
+}
 
 /// The places in which labelled objects live, and the objects that own them.
 #[derive(Debug, Clone, Default)]
@@ -18,6 +58,16 @@ pub struct Contents {
     namespaces: BTreeSet<String>,
     /// By the UID of an owner, the objects that name it.
     owners: BTreeMap<String, Owned>,
+    /// What is in the containers that were looked into, labelled or not.
+    looked_into: BTreeMap<Container, Content>,
+}
+
+/// All objects of one container, but those that Kubernetes puts into each namespace.
+#[derive(Debug, Clone, Default)]
+struct Content {
+    by_kind: BTreeMap<GroupVersionKind, u64>,
+    /// Whether one of them must stay.
+    stays: bool,
 }
 
 /// The objects that one object owns.
@@ -54,22 +104,64 @@ impl Contents {
         }
     }
 
-    /// Whether a deletion of this object deletes others that must stay, of any adapter. A custom kind that was not listed
-    /// may have objects.
+    /// Notes that everything in this container will be [added](Self::add_content).
+    pub fn look_into(&mut self, container: Container) {
+        self.looked_into.entry(container).or_default();
+    }
+
+    /// Adds an object of a container, labelled or not. It must stay unless nobody labelled it and the policy names its
+    /// kind. What Kubernetes itself puts into each namespace does not count.
+    pub fn add_content(&mut self, container: &Container, candidate: &Candidate, policy: &Policy) {
+        let ObjectRef { kind, name, .. } = &candidate.object;
+        let is_default = |(group, of, names): &(&str, &str, &[&str])| {
+            kind.group == *group && kind.kind == *of && names.contains(&name.as_str())
+        };
+        let is_labelled = !candidate.adapter.is_empty() || candidate.is_disowned;
+        if !is_labelled && (OF_EACH_NAMESPACE.iter().any(is_default) || is_event(kind)) {
+            return;
+        }
+        let content = self.looked_into.entry(container.clone()).or_default();
+        *content.by_kind.entry(kind.clone()).or_default() += 1;
+        content.stays |= is_labelled || !policy.goes_along.iter().any(|pattern| pattern.matches(kind));
+    }
+
+    /// Whether a labelled or disowned object of any adapter lives in this container. A custom kind that was not listed may
+    /// have objects.
     #[must_use]
-    pub fn must_outlive(&self, candidate: &Candidate) -> bool {
-        let name = &candidate.object.name;
-        let is_full = match (candidate.object.kind.group.as_str(), candidate.object.kind.kind.as_str()) {
-            // OpenShift serves each Namespace as a Project, too.
-            ("", "Namespace") | ("project.openshift.io", "Project") => self.namespaces.contains(name),
-            ("apiextensions.k8s.io", "CustomResourceDefinition") => {
+    pub fn has_labelled(&self, container: &Container) -> bool {
+        match container {
+            Container::Namespace(name) => self.namespaces.contains(name),
+            Container::Definition(name) => {
                 let mut listed = self.kinds.iter().filter(|(definition, _)| definition == name).peekable();
                 listed.peek().is_none() || listed.any(|(_, has_objects)| *has_objects)
             }
-            _ => false,
-        };
+        }
+    }
+
+    /// Whether something in the object must stay, labelled or not. A container that was not looked into may have such.
+    #[must_use]
+    pub fn has_content_that_stays(&self, candidate: &Candidate) -> bool {
+        let stays = |container| self.looked_into.get(&container).is_none_or(|content| content.stays);
+        Container::of(&candidate.object).is_some_and(stays)
+    }
+
+    /// Whether a deletion of this object deletes others that must stay, of any adapter or of nobody.
+    #[must_use]
+    pub fn must_outlive(&self, candidate: &Candidate) -> bool {
+        let is_full = Container::of(&candidate.object).is_some_and(|container| self.has_labelled(&container))
+            || self.has_content_that_stays(candidate);
         let is_other = |owned: &Owned| owned.others || owned.orphans.keys().any(|id| *id != candidate.resource_id);
         is_full || self.owners.get(&candidate.uid).is_some_and(is_other)
+    }
+
+    /// How many objects of each kind live in this one, as far as they were counted.
+    #[must_use]
+    pub fn inside(&self, candidate: &Candidate) -> BTreeMap<GroupVersionKind, u64> {
+        let container = Container::of(&candidate.object);
+        container
+            .and_then(|container| self.looked_into.get(&container))
+            .map(|content| content.by_kind.clone())
+            .unwrap_or_default()
     }
 
     /// How many objects name this one as their owner, and are orphans of the same API resource.

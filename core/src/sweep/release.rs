@@ -141,7 +141,11 @@ impl fmt::Display for Hold {
                 "{orphans} objects are orphans and {unknown} more may be, as the API did not speak about their resources; the limit is {limit}"
             ),
             Self::Earlier(doubt) => {
-                write!(f, "an earlier pass found that {}; orphans are left, and no plan was approved since", doubt.why())
+                write!(
+                    f,
+                    "an earlier pass found that {}; orphans are left, and no plan was approved since",
+                    doubt.why()
+                )
             }
             Self::ApiWentBack { count, example } => write!(
                 f,

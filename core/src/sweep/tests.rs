@@ -52,8 +52,9 @@ fn policy() -> Policy {
         grace: Duration::from_secs(GRACE),
         min_age: Duration::from_secs(MIN_AGE),
         cluster_scoped: Vec::new(),
+        goes_along: Vec::new(),
         signers: Vec::new(),
-        limits: Limits { objects: 10, percent: 50 },
+        limits: Limits { objects: 10, share: Share::Percent(50) },
     }
 }
 

@@ -176,7 +176,7 @@ pub fn identified(candidate: &Candidate, policy: &Policy) -> Result<(), Keep> {
 /// # Errors
 ///
 /// The object is kept, even if its API resource is gone.
-pub(super) fn unclaimed(candidate: &Candidate, policy: &Policy) -> Result<(), Keep> {
+pub fn unclaimed(candidate: &Candidate, policy: &Policy) -> Result<(), Keep> {
     if candidate.is_terminating {
         return Err(Keep::Terminating);
     }
@@ -189,8 +189,14 @@ pub(super) fn unclaimed(candidate: &Candidate, policy: &Policy) -> Result<(), Ke
         return Err(Keep::Forged);
     }
     let kind = &candidate.object.kind;
-    if candidate.object.namespace.is_none() && !policy.cluster_scoped.iter().any(|pattern| pattern.matches(kind)) {
-        return Err(Keep::ClusterScoped);
+    if candidate.object.namespace.is_none() {
+        if !policy.cluster_scoped.iter().any(|pattern| pattern.matches(kind)) {
+            return Err(Keep::ClusterScoped);
+        }
+        // Whoever may label a namespace could have everything in it deleted, so its labels alone prove nothing.
+        if policy.signers.is_empty() {
+            return Err(Keep::Forged);
+        }
     }
     Ok(())
 }

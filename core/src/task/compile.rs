@@ -29,6 +29,7 @@ use lifecycle_config::diagnostics::Diagnostics;
 use lifecycle_config::document::{Document, Path};
 
 use self::check::{Checker, Place};
+pub use self::members::CONFIG as CONFIG_MEMBERS;
 use self::names::Known;
 use super::spec::{DiscoverSpec, TaskSpec};
 use super::{Discover, Task};
@@ -90,7 +91,8 @@ fn compile_spec(
         DiscoverSpec::WhenMet => Discover::WhenMet,
         DiscoverSpec::Always => Discover::Always,
     };
-    Task { params, preconditions, discover, resources, payloads, actions, environment: checker.into_environment() }
+    let environment = checker.into_environment();
+    Task { params, preconditions, discover, resources, payloads, actions, environment }.find_clocks()
 }
 
 #[cfg(test)]

@@ -6,19 +6,33 @@
 //! wrong. A report that the API rejects on every event is an error. Fails: nothing; `serve` loads the task
 //! whatever the lints find.
 
+mod adoption;
+mod bare_objects;
+mod constants;
+mod data;
+mod deletion_order;
 mod discovery;
 mod discovery_reads;
 mod disowning;
 mod gates;
+mod known_kinds;
 mod literals;
 mod metadata;
 mod names;
 mod nested;
+mod objects_gone;
 mod owners;
 mod patches;
+mod readiness;
 mod reports;
+pub mod retries;
+mod scopes;
 mod selectors;
 mod status;
+mod success_only;
+mod texts;
+mod unguarded;
+mod urls;
 mod variation;
 mod versions;
 mod waits;
@@ -28,6 +42,7 @@ use std::collections::BTreeSet;
 use lifecycle_config::diagnostics::{Diagnostics, Severity};
 use lifecycle_config::document::{Document, Path};
 
+pub(super) use self::disowning::deleted_namespaces;
 use super::gate_values::Own;
 use super::{Recreate, Resource, Task};
 use crate::cel::{Expression, Presence};
@@ -37,21 +52,30 @@ use crate::cel::{Expression, Presence};
 pub fn lint(task: &Task, document: &Document) -> Diagnostics {
     let mut linter = Linter { task, document, diagnostics: Diagnostics::default() };
     gates::lint(&mut linter);
+    adoption::lint(&mut linter);
     disowning::lint(&mut linter);
     patches::lint(&mut linter);
+    bare_objects::lint(&mut linter);
     waits::lint(&mut linter);
     discovery::lint(&mut linter);
     discovery_reads::lint(&mut linter);
     names::lint(&mut linter);
     metadata::lint(&mut linter);
+    data::lint(&mut linter);
+    known_kinds::lint(&mut linter);
+    scopes::lint(&mut linter);
     versions::lint(&mut linter);
     owners::lint(&mut linter);
     nested::lint(&mut linter);
+    texts::lint(&mut linter);
     selectors::lint(&mut linter);
     if reports::anything_is_sent(&mut linter) {
         reports::lint(&mut linter);
         reports::lint_unmet(&mut linter);
         status::lint(&mut linter);
+        constants::lint_bodies(&mut linter);
+        urls::lint(&mut linter);
+        unguarded::lint(&mut linter);
     }
     linter.diagnostics.sort();
     linter.diagnostics

@@ -66,8 +66,23 @@ pub struct ParamSpec {
     /// Whether the event fails without a value.
     #[serde(default)]
     pub required: bool,
+    /// What a source that fails does, unlike one without a value: `fail`, the default, fails the event; `default`
+    /// uses `default`, with a warning.
+    #[serde(default)]
+    pub on_error: OnErrorSpec,
     /// A remark for readers; the adapter ignores it.
     pub description: Option<String>,
+}
+
+/// What the failure of a param's source does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OnErrorSpec {
+    /// The event fails, because nothing is known of the value.
+    #[default]
+    Fail,
+    /// The event goes on with the param's default.
+    Default,
 }
 
 /// A source that is not a path: exactly one of these keys.
@@ -236,6 +251,12 @@ pub struct ResourceSpec {
     /// `resources.<name>` too.
     #[serde(default)]
     pub nested_discoveries: Vec<NestedDiscoverySpec>,
+    /// Whether an update may take over an object that no adapter wrote: one without the annotation
+    /// `hyperfleet.io/generation` and without the label `hyperfleet.io/adapter` of this adapter. The update forces its
+    /// fields and stamps the object, which the adapter may then delete. Without `adopt`, such an object is left alone.
+    #[serde(default)]
+    #[schemars(extend("x-cure" = "write `adopt: true` to take over an object that no adapter wrote, or remove `adopt`"))]
+    pub adopt: bool,
     /// Whether a newer generation replaces the object instead of updating it. Not together with `lifecycle.recreate`.
     #[serde(default)]
     pub recreate_on_change: bool,

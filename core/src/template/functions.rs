@@ -13,8 +13,10 @@ use gotmpl::{FuncMap, TemplateError, Value, ValueFunc};
 use jiff::Timestamp;
 
 use super::text::{check_length, text};
-use super::time;
 use super::typed::{Typed, type_name};
+use super::{confined, time};
+use crate::value;
+use crate::value::base64;
 use crate::value::convert::truncate;
 
 mod printf;
@@ -33,10 +35,14 @@ pub(super) const ORDERED: &str = "\u{0}ordered";
 pub(super) const TESTED: &str = "\u{0}tested";
 /// Fails for a value without items, such as a time.
 pub(super) const COLLECTION: &str = "\u{0}collection";
-/// Prints the value of an action; the first argument is its [`Origin`](super::origin::Origin).
+/// Prints the value of an action; the first argument is its [`Origin`](super::origin::Origin), and one between
+/// both says that `toJson` made the value.
 pub(super) const SHOW: &str = "\u{0}show";
 /// Returns null, Go's `nil`.
 pub(super) const NIL: &str = "\u{0}nil";
+
+/// `toJson value` prints a value as JSON, which is YAML too.
+pub(super) const TO_JSON: &str = "toJson";
 
 type Result = gotmpl::Result<Value>;
 type Function = fn(&[Value]) -> Result;
@@ -45,7 +51,7 @@ type Function = fn(&[Value]) -> Result;
 const BUILT_IN: [&str; 13] = ["and", "or", "not", "eq", "ne", "lt", "le", "gt", "ge", "index", "slice", "len", "call"];
 
 static FUNCTIONS: LazyLock<FuncMap> = LazyLock::new(|| {
-    let functions: [(&str, Function); 34] = [
+    let functions: [(&str, Function); 37] = [
         (MEMBER, member),
         (METHOD, method),
         (EQUATED, equated),
@@ -82,7 +88,13 @@ static FUNCTIONS: LazyLock<FuncMap> = LazyLock::new(|| {
         }),
         ("hasSuffix", |values| texts("hasSuffix", values).map(|[subject, part]| Value::Bool(subject.ends_with(part)))),
         ("quote", |values| string(words::quote(on_text("quote", values)?))),
+        ("b64enc", |values| string(base64::encode(on_text("b64enc", values)?.as_bytes()))),
+        ("b64dec", decode),
         ("default", default),
+        (TO_JSON, |values| {
+            let [value] = arguments(TO_JSON, values)?;
+            string(value::json::to_string(&json(value)))
+        }),
         ("int", |values| integer("int", values)),
         ("int64", |values| integer("int64", values)),
         ("float", |values| float("float", values)),
@@ -103,6 +115,15 @@ pub(super) fn all() -> FuncMap {
 /// Whether a template may call a function of this name.
 pub(super) fn is_known(name: &str) -> bool {
     BUILT_IN.contains(&name) || FUNCTIONS.contains_key(name)
+}
+
+/// Returns the names of all functions that a template may call, sorted.
+pub(super) fn names() -> Vec<&'static str> {
+    let names = FUNCTIONS.keys().map(String::as_str).filter(|name| !name.starts_with('\u{0}'));
+    let mut names: Vec<&str> = names.chain(BUILT_IN).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
 }
 
 thread_local! {
@@ -243,12 +264,33 @@ fn collection(values: &[Value]) -> Result {
 }
 
 fn show(values: &[Value]) -> Result {
-    match values {
-        [_, value @ (Value::Nil | Value::Bool(_) | Value::Int(_) | Value::Uint(_) | Value::String(_))] => {
-            Ok(value.clone())
+    let [Value::String(origin), marks @ .., value] = values else { return failure("nothing to show") };
+    match value {
+        Value::Nil | Value::Bool(_) | Value::Int(_) | Value::Uint(_) => Ok(value.clone()),
+        // A value that comes from no field is the author's.
+        Value::String(_) if origin.is_empty() => Ok(value.clone()),
+        Value::String(text) => confined::printed(text, !marks.is_empty()).map_or_else(|| Ok(value.clone()), string),
+        Value::Float(_) | Value::List(_) | Value::Map(_) | Value::Function(_) => {
+            let text = text(value)?;
+            string(confined::printed(&text, false).unwrap_or_else(|| text.into_owned()))
         }
-        [_, value] => string(text(value)?.into_owned()),
-        _ => failure("nothing to show"),
+    }
+}
+
+/// Converts a value of the engine to JSON; a time or a duration becomes its text.
+fn json(value: &Value) -> serde_json::Value {
+    match value {
+        Value::Nil | Value::Function(_) => serde_json::Value::Null,
+        Value::Bool(flag) => (*flag).into(),
+        Value::Int(integer) => (*integer).into(),
+        Value::Uint(integer) => (*integer).into(),
+        Value::Float(float) => (*float).into(),
+        Value::String(text) => (**text).into(),
+        Value::List(items) => items.iter().map(json).collect(),
+        Value::Map(map) => match Typed::of(value) {
+            Some(typed) => typed.text().into(),
+            None => map.iter().map(|(key, value)| (key.to_string(), json(value))).collect(),
+        },
     }
 }
 
@@ -268,6 +310,14 @@ fn replace(values: &[Value]) -> Result {
     let places = if old.is_empty() { subject.chars().count() + 1 } else { subject.matches(old).count() };
     check_length(subject.len() + places.saturating_mul(new.len()))?;
     string(subject.replace(old, new))
+}
+
+fn decode(values: &[Value]) -> Result {
+    match base64::decode(on_text("b64dec", values)?).map(String::from_utf8) {
+        Ok(Ok(decoded)) => string(decoded),
+        Ok(Err(_)) => failure("b64dec: the decoded bytes are not text"),
+        Err(error) => failure(format!("b64dec: {error}")),
+    }
 }
 
 fn default(values: &[Value]) -> Result {

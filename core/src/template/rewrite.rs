@@ -45,8 +45,11 @@ fn node(node: &Node, at_root: bool) -> Node {
             let mut pipe = self::pipe(&action.pipe, at_root);
             if pipe.decl.is_empty() {
                 let origin = Origin::of(&action.pipe, at_root).written();
-                let origin = Expr::String(action.pos, Arc::from(origin));
-                pipe.commands.push(call(action.pos, functions::SHOW, vec![origin]));
+                let mut arguments = vec![Expr::String(action.pos, Arc::from(origin))];
+                if is_json(&action.pipe) {
+                    arguments.push(Expr::Bool(action.pos, true));
+                }
+                pipe.commands.push(call(action.pos, functions::SHOW, arguments));
             }
             Node::Action(ActionNode { pos: action.pos, pipe })
         }
@@ -179,6 +182,12 @@ fn pipe_of(pos: Pos, command: CommandNode) -> Expr {
 fn nil(pos: Pos) -> PipeNode {
     // A literal nil is not a command, so a function returns it.
     PipeNode { pos, decl: Vec::new(), commands: vec![call(pos, functions::NIL, Vec::new())], is_assign: false }
+}
+
+/// Whether the value of a pipeline is the result of `toJson`.
+fn is_json(pipe: &PipeNode) -> bool {
+    let head = pipe.commands.last().and_then(|command| command.args.first());
+    matches!(head, Some(Expr::Identifier(_, name)) if name == functions::TO_JSON)
 }
 
 fn call(pos: Pos, function: &str, arguments: Vec<Expr>) -> CommandNode {

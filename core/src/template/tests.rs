@@ -76,6 +76,18 @@ fn rendered(source: &str) -> String {
 }
 
 #[test]
+fn text_encodes_to_and_decodes_from_base64() {
+    let cases = [
+        ("{{ b64enc .uni }}", "aMOpbGxvIHfDtnJsZA=="),
+        ("{{ .uni | b64enc | b64dec }}", "héllo wörld"),
+        ("{{ b64dec \"aGk\" }}|{{ b64enc \"\" }}|", "hi||"),
+    ];
+    for (source, expected) in cases {
+        assert_eq!(rendered(source), expected, "{source}");
+    }
+}
+
+#[test]
 fn error_names_the_mistake_and_its_position() {
     let cases = [
         ("{{ .missing }}", "failed to render template: map has no entry for key \"missing\""),
@@ -85,6 +97,9 @@ fn error_names_the_mistake_and_its_position() {
         ("{{ lower .int }}", "failed to render template: wrong type for value of lower; expected string; got int"),
         ("{{ lower .nil }}", "failed to render template: invalid value for lower; expected string"),
         ("{{ replace \"a\" }}", "failed to render template: wrong number of args for replace: want 3 got 1"),
+        ("{{ b64dec .name }}", "failed to render template: b64dec: not base64 text, such as \"aGk=\""),
+        ("{{ b64dec \"//4=\" }}", "failed to render template: b64dec: the decoded bytes are not text"),
+        ("{{ b64enc .int }}", "failed to render template: wrong type for value of b64enc; expected string; got int"),
         ("{{ date \"2006\" .name }}", "failed to render template: date: \"Alice\" is not a time"),
         ("{{ .image", "template parse error at 1:1: unclosed action: `}}` is missing"),
         ("a\n  é {{ .image | ", "template parse error at 2:5: unclosed action: `}}` is missing"),

@@ -4,6 +4,8 @@
 //! structure is never turned into text and parsed again, so no rendered text can change it.
 
 use lifecycle_config::document::plain::{self, Dialect};
+use lifecycle_config::document::scalar::Tag;
+use lifecycle_config::document::{Content, Node as Written, Scalar as WrittenScalar, Style};
 use lifecycle_config::go::through_json;
 use serde_json::{Map, Value};
 
@@ -27,6 +29,8 @@ pub(super) struct Scalar {
     template: Template,
     /// Whether Go's YAML encoder would leave the string unquoted, so that the rendered text decides the type.
     plain: bool,
+    /// The type that the rendered text must have: the tag `!!int`, `!!float` or `!!bool` before the string.
+    tag: Option<Tag>,
 }
 
 /// Parses a value; also returns the errors of strings that do not parse, with their paths.
@@ -69,7 +73,7 @@ fn build(value: &Value, place: &str, mistakes: &mut Vec<(String, TemplateError)>
                 return Node::Literal(entries.into_iter().map(|(key, _, node)| (key.clone(), literal(node))).collect());
             }
             let entry = |(key, scalar, node): (&String, Option<Scalar>, Node)| {
-                (scalar.unwrap_or_else(|| Scalar { template: Template::literal(key), plain: false }), node)
+                (scalar.unwrap_or_else(|| Scalar { template: Template::literal(key), plain: false, tag: None }), node)
             };
             Node::Map(entries.into_iter().map(entry).collect())
         }
@@ -80,11 +84,11 @@ fn build(value: &Value, place: &str, mistakes: &mut Vec<(String, TemplateError)>
 fn scalar(text: &str, place: &str, mistakes: &mut Vec<(String, TemplateError)>) -> Option<Scalar> {
     match Template::parse(text) {
         Ok(template) if template.is_literal() => None,
-        Ok(template) => Some(Scalar { plain: yaml_scalar::is_written_plain(text), template }),
+        Ok(template) => Some(Scalar { plain: yaml_scalar::is_written_plain(text), template, tag: None }),
         Err(mistake) => {
             let template = Template::malformed(text, &mistake.to_string());
             mistakes.push((place.to_owned(), mistake));
-            Some(Scalar { template, plain: false })
+            Some(Scalar { template, plain: false, tag: None })
         }
     }
 }
@@ -102,6 +106,26 @@ fn literal(node: Node) -> Value {
     match node {
         Node::Literal(value) => value,
         Node::Text(_) | Node::List(_) | Node::Map(_) => Value::Null,
+    }
+}
+
+/// Takes over the tags of the file that the value was read from.
+pub(super) fn tag(node: &mut Node, written: &Written) {
+    match (node, &written.content) {
+        (Node::Text(scalar), Content::Scalar(written)) => {
+            scalar.tag = written.tag.filter(|tag| matches!(tag, Tag::Int | Tag::Float | Tag::Bool));
+        }
+        (Node::List(nodes), Content::List(written)) => {
+            nodes.iter_mut().zip(written).for_each(|(node, written)| tag(node, written));
+        }
+        (Node::Map(entries), Content::Map(written)) => {
+            for (key, node) in entries {
+                if let Some(entry) = written.iter().find(|entry| entry.key == key.template.source()) {
+                    tag(node, &entry.value);
+                }
+            }
+        }
+        (Node::Literal(_) | Node::Text(_) | Node::List(_) | Node::Map(_), _) => {}
     }
 }
 
@@ -233,6 +257,17 @@ fn walk<'tree>(node: &'tree Node, scope: &Scope, place: &mut Vec<Step<'tree>>) -
 
 fn render_value(scalar: &Scalar, scope: &Scope) -> Result<Value, String> {
     let text = scalar.template.render(scope).map_err(|error| error.message)?;
+    if let Some(tag) = scalar.tag {
+        let written = WrittenScalar { text: text.trim().to_owned(), style: Style::Quoted, tag: Some(tag) };
+        let value = written.to_value();
+        let kind = match tag {
+            Tag::Int => "an integer",
+            Tag::Float => "a number",
+            Tag::Bool => "true or false",
+            Tag::Null | Tag::Text => return Ok(value),
+        };
+        return if value.is_string() { Err(format!("the template's text is not {kind}")) } else { Ok(value) };
+    }
     match plain(scalar, &text) {
         Some(text) => plain::manifest_value(text).map_err(|_| format!("{text} is a number that JSON cannot carry")),
         None => Ok(Value::String(text.into_owned())),

@@ -100,7 +100,7 @@ async fn serve(config: Config) -> anyhow::Result<ExitCode> {
     let ready = move || {
         let is_up = *readiness.borrow();
         let problem = (!is_up).then(|| "the database does not answer".to_owned());
-        Readiness { checks: [("database", is_up)].into(), problem }
+        Readiness { checks: [("database", is_up)].into(), problem, note: None }
     };
     let health = serve_health("local-api", config.health_listen, stop.clone(), ready, []).await?;
     let exposed =

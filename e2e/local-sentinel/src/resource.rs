@@ -122,7 +122,7 @@ mod tests {
             json!(null),
             json!({}),
             json!({"conditions": null}),
-            json!({"conditions": [{"type": "Other", "status": "True"}]}),
+            json!({"conditions": [{"type": "Other", "status": "True", "reason": null, "message": null}]}),
         ] {
             let document = json!({"id": "c1", "kind": "Cluster", "generation": 1, "status": status});
             assert_eq!(serde_json::from_value::<Resource>(document)?.reconciled(), None, "{status}");

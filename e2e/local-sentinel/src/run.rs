@@ -85,5 +85,5 @@ fn readiness(has_read: &AtomicBool, broker: &watch::Receiver<Option<Channel>>) -
     let checks = BTreeMap::from([("api", has_read.load(Ordering::Relaxed)), ("broker", broker.borrow().is_some())]);
     let failing: Vec<_> = checks.iter().filter(|(_, is_well)| !**is_well).map(|(name, _)| *name).collect();
     let problem = (!failing.is_empty()).then(|| format!("not usable: {}", failing.join(", ")));
-    Readiness { checks, problem }
+    Readiness { checks, problem, note: None }
 }

@@ -20,6 +20,10 @@ pub(crate) const CLUSTERS: &str = "clusters";
 /// The namespace of what outlives clusters, and of the sweeper's Lease.
 pub(crate) const RECORDS: &str = "records";
 
+/// The key by which adapters sign their objects, so that the sweeper may delete a namespace. It protects nothing: the
+/// stack is on one machine, and its parts are thrown away.
+pub(crate) const SIGNING_KEY: &str = "the stack is on one machine, and thrown away";
+
 /// An adapter's name, and its task file.
 pub(crate) type Task = (&'static str, &'static str);
 
@@ -62,29 +66,35 @@ pub(crate) fn plans(parts: &Parts, design: &Design) -> Result<Vec<Plan>> {
     for &(name, task) in design.tasks {
         // Adapters before the Sentinel: they declare the queues that its first events go to.
         let task = swap.task.as_deref().filter(|_| name == PROVISIONER).unwrap_or(task);
-        let setup = |ports| {
+        let setup = |parts: &Parts, ports| {
             let adapter = parts.adapter(ports, name, CLUSTERS, task);
             adapter.variable("RECORDS_NAMESPACE", RECORDS).variable("LOG_LEVEL", level)
         };
         plans.push(match &swap.adapter {
-            Some((program, ports)) if name == PROVISIONER => plan_at(*ports, name, setup(*ports).by(Some(program))),
-            _ => plan(name, setup)?,
+            Some((program, ports)) if name == PROVISIONER => {
+                // A Go adapter knows no signing key.
+                let parts = Parts { signing_key: None, ..parts.clone() };
+                plan_at(*ports, name, setup(&parts, *ports).by(Some(program)))
+            }
+            _ => plan(name, |ports| setup(parts, ports))?,
         });
     }
     let sentinel = |ports| parts.sentinel(ports, CLUSTERS, design.cadence).by(swap.sentinel.as_deref());
     plans.push(plan("sentinel", sentinel)?);
     let (sweeper, exporter) =
-        if design.is_watched { (hasty_sweeper(), hasty_exporter()) } else { (json!({}), json!({})) };
+        if design.is_watched { (hasty_sweeper(swap), hasty_exporter()) } else { (json!({}), json!({})) };
     plans.push(plan("sweeper", |ports| parts.sweeper(ports, &names(design.tasks), RECORDS, &sweeper))?);
     plans.push(plan("reconcile-metrics", |ports| parts.exporter(ports, &exporter))?);
     Ok(plans)
 }
 
 /// A sweeper so quick that somebody who watches can wait for it.
-fn hasty_sweeper() -> Value {
+fn hasty_sweeper(swap: &Swap) -> Value {
+    // A Go adapter does not label its Job, which then only goes with its namespace.
+    let goes_along: &[&str] = if swap.adapter.is_some() { &["batch/Job", "core/Pod"] } else { &[] };
     json!({
         "dry_run": false, "interval": "3s", "grace": "10s", "min_age": "1s", "limits": { "percent": 100 },
-        "kinds": { "cluster_scoped": ["core/Namespace"] },
+        "kinds": { "cluster_scoped": ["core/Namespace"], "goes_along": goes_along },
         "audit": { "file": "audit.jsonl" },
     })
 }

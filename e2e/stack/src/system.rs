@@ -102,6 +102,7 @@ async fn start(claim: &Claim, design: &Design, started: &mut Vec<Part>) -> Resul
         database_url: database.url().parse().context("the database has no URL")?,
         kubeconfig: control_plane.kubeconfig_path().to_owned(),
         kinds: layout::kinds(design.tasks),
+        signing_key: Some(layout::SIGNING_KEY.to_owned()),
     };
     let plans = layout::plans(&parts, design)?;
     let interval = if design.is_watched { "2s" } else { "30s" };

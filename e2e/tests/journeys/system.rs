@@ -118,6 +118,7 @@ impl System {
             database_url: servers.database_url.parse()?,
             kubeconfig: servers.kubeconfig,
             kinds,
+            signing_key: None,
         };
         let mut topics = Vec::new();
         for kind in &parts.kinds {

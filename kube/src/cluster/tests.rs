@@ -122,7 +122,7 @@ async fn refused_request_is_sent_once() {
         cluster.get(&named("ConfigMap", "team", "a")).await.unwrap_err();
         let expected = [
             "GET /api/v1",
-            "POST /api/v1/namespaces/team/configmaps?fieldManager=me",
+            "POST /api/v1/namespaces/team/configmaps?fieldManager=me&fieldValidation=Strict",
             "GET /api/v1/namespaces/team/configmaps/a",
         ];
         assert_eq!(server.lines(), expected, "{code}");

@@ -121,7 +121,8 @@ impl Cluster {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Conflict`] if the live object does not match the fence.
+    /// [`ErrorKind::Conflict`] if the live object does not match the fence; [`ErrorKind::Invalid`] if the patch
+    /// has a `status` that is a subresource.
     pub async fn merge_patch(
         &self,
         patch: &Value,
@@ -131,6 +132,7 @@ impl Cluster {
         let call = Call { verb: Verb::Patch, object };
         let fenced = fence.in_patch(patch, object).map_err(|message| call.invalid(message))?;
         let endpoint = self.endpoint(&call).await?;
+        endpoint.check_patch(&call, patch)?;
         let manager = format!("{}-patch", self.field_manager);
         let request = request::merge_patch(&endpoint.object(&call)?, &manager, &fenced);
         let answer = self.sender.send(&call, request).await;
@@ -154,12 +156,34 @@ impl Cluster {
     ) -> Result<Deletion, Error> {
         let call = Call { verb: Verb::Delete, object };
         let options = fence.in_delete_options(propagation).map_err(|message| call.invalid(message))?;
-        let endpoint = self.endpoint(&call).await?;
-        let answer = self.sender.send(&call, request::delete(&endpoint.object(&call)?, &options)).await;
+        self.send_deletion(&call, fence, &options).await
+    }
+
+    /// Sends the deletion with `dryRun=All`: the server checks it as [`delete`](Self::delete) and deletes nothing.
+    ///
+    /// # Errors
+    ///
+    /// The same as [`delete`](Self::delete).
+    pub async fn dry_run_delete(
+        &self,
+        object: &ObjectRef,
+        fence: Fence<'_>,
+        propagation: PropagationPolicy,
+    ) -> Result<(), Error> {
+        let call = Call { verb: Verb::Delete, object };
+        let mut options = fence.in_delete_options(propagation).map_err(|message| call.invalid(message))?;
+        options["dryRun"] = json!(["All"]);
+        self.send_deletion(&call, fence, &options).await.map(drop)
+    }
+
+    async fn send_deletion(&self, call: &Call<'_>, fence: Fence<'_>, options: &Value) -> Result<Deletion, Error> {
+        let object = call.object;
+        let endpoint = self.endpoint(call).await?;
+        let answer = self.sender.send(call, request::delete(&endpoint.object(call)?, options)).await;
         match answer.and_then(|answer| endpoint.expected(object).with_uid(fence.uid()).deletion(answer)) {
             Ok(answer) => Ok(deletion(answer)),
             Err(refusal) if refusal.is_missing_object(object) => Ok(Deletion::Gone),
-            Err(refusal) => Err(self.refused(&call, refusal)),
+            Err(refusal) => Err(self.refused(call, refusal)),
         }
     }
 }

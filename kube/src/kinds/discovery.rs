@@ -141,10 +141,14 @@ struct Resource {
 /// Leaves out subresources (`deployments/scale`), which the server lists beside the resources.
 pub(super) fn kinds_of(kind: &GroupVersionKind, list: Value) -> serde_json::Result<Vec<ServedKind>> {
     let list: ResourceList = serde_json::from_value(list)?;
-    let resources = list.resources.into_iter().filter(|resource| !resource.name.contains('/'));
+    let (subresources, resources): (Vec<_>, Vec<_>) =
+        list.resources.into_iter().partition(|resource| resource.name.contains('/'));
+    let has_status = |plural: &str| subresources.iter().any(|other| other.name.strip_suffix("/status") == Some(plural));
     Ok(resources
+        .into_iter()
         .map(|resource| ServedKind {
             kind: GroupVersionKind { kind: resource.kind, ..kind.clone() },
+            has_status: has_status(&resource.name),
             plural: resource.name,
             namespaced: resource.namespaced,
             verbs: resource.verbs,

@@ -18,7 +18,7 @@ fn job(namespace: &str, name: &str) -> ObjectRef {
 
 fn served(namespaced: bool) -> ServedKind {
     let kind = GroupVersionKind::new("batch/v1", "Job");
-    ServedKind { kind, plural: "jobs".to_owned(), namespaced, verbs: Vec::new() }
+    ServedKind { kind, plural: "jobs".to_owned(), namespaced, verbs: Vec::new(), has_status: false }
 }
 
 fn object_path(namespaced: bool, namespace: &str, name: &str) -> Result<String, String> {
@@ -66,19 +66,19 @@ fn write_requests_name_field_manager_and_media_type() {
 
     let request = create("/x", "my adapter", true, &object);
     assert_eq!(request.method(), Method::POST);
-    assert_eq!(request.uri(), "/x?fieldManager=my%20adapter&dryRun=All");
-    assert_eq!(create("/x", "me", false, &object).uri(), "/x?fieldManager=me");
+    assert_eq!(request.uri(), "/x?fieldManager=my%20adapter&fieldValidation=Strict&dryRun=All");
+    assert_eq!(create("/x", "me", false, &object).uri(), "/x?fieldManager=me&fieldValidation=Strict");
 
     let request = apply("/x/a", "me", &object);
     assert_eq!(request.method(), Method::PATCH);
-    assert_eq!(request.uri(), "/x/a?fieldManager=me&force=true");
+    assert_eq!(request.uri(), "/x/a?fieldManager=me&fieldValidation=Strict&force=true");
     assert_eq!(request.headers()[CONTENT_TYPE], "application/apply-patch+yaml");
     let body: Value = serde_json::from_slice(request.body()).unwrap();
     assert_eq!(body, object);
 
     let request = merge_patch("/x/a", "my adapter-patch", &json!({ "metadata": { "uid": "u-1" } }));
     assert_eq!(request.method(), Method::PATCH);
-    assert_eq!(request.uri(), "/x/a?fieldManager=my%20adapter-patch");
+    assert_eq!(request.uri(), "/x/a?fieldManager=my%20adapter-patch&fieldValidation=Strict");
     assert_eq!(request.headers()[CONTENT_TYPE], "application/merge-patch+json");
 
     let request = delete("/x/a", &object);

@@ -90,6 +90,7 @@ impl Outcome {
             | ErrorKind::AlreadyExists
             | ErrorKind::Expired
             | ErrorKind::Invalid
+            | ErrorKind::Denied
             | ErrorKind::Forbidden
             | ErrorKind::TooManyRequests => Self::Refused(error),
         }

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use lifecycle_core::destination::Destination;
 use lifecycle_core::keys;
 use lifecycle_core::proof::Signer;
-use lifecycle_core::sweep::{Keep, Limits};
+use lifecycle_core::sweep::{Keep, Limits, Share};
 use lifecycle_kube::ErrorKind;
 use serde_json::json;
 
@@ -18,6 +18,7 @@ use self::fake::{At, Fake};
 use super::*;
 use crate::audit::{Line, Sink, read};
 use crate::leader::End;
+use crate::world::World;
 
 const TERM: u32 = 3;
 const OWNER: &str = "b2f1c5a0-0000-4000-8000-000000000001";
@@ -40,8 +41,9 @@ fn policy() -> Policy {
         grace: Duration::from_secs(60),
         min_age: Duration::ZERO,
         cluster_scoped: Vec::new(),
+        goes_along: Vec::new(),
         signers: Vec::new(),
-        limits: Limits { objects: 100, percent: 100 },
+        limits: Limits { objects: 100, share: Share::Percent(100) },
     }
 }
 
@@ -52,6 +54,7 @@ fn plan(objects: &[Value]) -> SweepPlan {
 /// Runs a pass over these objects; returns the outcomes, and the lines of the audit file.
 struct Pass<'a> {
     fake: &'a Fake,
+    refused: Refused,
     audit: Audit,
     policy: Policy,
     concurrency: usize,
@@ -59,7 +62,8 @@ struct Pass<'a> {
 
 impl<'a> Pass<'a> {
     fn new(fake: &'a Fake, audit: &Path) -> Self {
-        Self { fake, audit: Audit::to_file(audit, false).unwrap(), policy: policy(), concurrency: 1 }
+        let audit = Audit::to_file(audit, false).unwrap();
+        Self { fake, refused: Refused::default(), audit, policy: policy(), concurrency: 1 }
     }
 
     async fn run<P>(&self, judged: &[Value], permit: impl Fn() -> Result<P, TermOver>) -> Vec<Outcome> {
@@ -69,8 +73,10 @@ impl<'a> Pass<'a> {
             permit,
             term: TERM,
             call_limit: Duration::from_secs(5),
+            refused: &self.refused,
             audit: &self.audit,
             policy: &self.policy,
+            kinds: &[],
             concurrency: NonZeroUsize::new(self.concurrency).unwrap(),
             clock: now,
         };
@@ -325,7 +331,7 @@ async fn result_that_cannot_be_recorded_stops_the_pass() {
     let judged = [map("a"), map("b")];
     let fake = Fake::of(judged.clone());
     let audit = Audit::new("test".to_owned(), FullAfter(1), false);
-    let pass = Pass { fake: &fake, audit, policy: policy(), concurrency: 1 };
+    let pass = Pass { fake: &fake, refused: Refused::default(), audit, policy: policy(), concurrency: 1 };
     let outcomes = pass.run(&judged, leader).await;
     assert_eq!(outcomes, [Outcome::Deleted, Outcome::AuditFailed]);
     assert!(!fake.has("a") && fake.has("b"));
@@ -357,7 +363,9 @@ async fn failed_record_stops_the_deletions_that_run_beside_it() {
         let fake = Fake::of(judged.clone());
         let kept = Arc::default();
         let audit = Audit::new("test".to_owned(), FailsAt { line, lines: 0, kept: Arc::clone(&kept) }, false);
-        let outcomes = Pass { fake: &fake, audit, policy: policy(), concurrency: 4 }.run(&judged, leader).await;
+        let refused = Refused::default();
+        let pass = Pass { fake: &fake, refused, audit, policy: policy(), concurrency: 4 };
+        let outcomes = pass.run(&judged, leader).await;
         assert!(fake.most_in_flight.get() == 4, "several deletions run at once");
         let kept = kept.lock().unwrap();
         let recorded_before = |name: &str| {
@@ -406,4 +414,72 @@ fn event_about_a_cluster_scoped_object_lives_in_default() {
     let event = event::announcement(&judged, &namespace, TERM, now());
     assert_eq!(event["metadata"]["namespace"], "default");
     assert_eq!(event["involvedObject"]["namespace"], Value::Null);
+}
+
+#[tokio::test]
+async fn deletion_that_is_refused_in_each_pass_is_recorded_once() {
+    for kind in [ErrorKind::Forbidden, ErrorKind::Unavailable] {
+        let fake = Fake::of([map("a")]).at("delete", At::Fails(kind)).at("dry-run", At::Fails(kind));
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("audit");
+        let pass = Pass::new(&fake, &file);
+        for _ in 0..3 {
+            let outcomes = pass.run(&[map("a")], leader).await;
+            assert!(matches!(&outcomes[..], [Outcome::Refused(_) | Outcome::Uncertain(_)]), "{outcomes:?}");
+        }
+        let calls = |verb: &str| fake.calls.borrow().iter().filter(|call| call.starts_with(verb)).count();
+        assert_eq!((records(&file).len(), fake.created.borrow().len()), (2, 1), "one attempt, one Event");
+        assert_eq!((calls("delete"), calls("dry-run")), (1, 2));
+
+        // The refusal ends.
+        fake.at.borrow_mut().clear();
+        assert_eq!(pass.run(&[map("a")], leader).await, [Outcome::Deleted]);
+        let records = records(&file);
+        assert!(matches!(records[2].action, Action::Delete { .. }), "the manifest is written before the deletion");
+        assert_eq!(result(&records[3]), ("deleted", true));
+    }
+}
+
+#[tokio::test]
+async fn namespace_that_was_filled_since_it_was_judged_is_kept() {
+    let signer = Signer::new(&[7; 32]).unwrap();
+    let world = World::default();
+    let mut namespace = json!({ "apiVersion": "v1", "kind": "Namespace",
+        "metadata": { "name": "team-b", "uid": "uid-team-b",
+                      "labels": { "hyperfleet.io/adapter": "dns", "hyperfleet.io/resource-id": OWNER } } });
+    let proof = signer.sign(&Candidate::of(&namespace, Destination::ThisCluster).claim());
+    namespace["metadata"]["annotations"] = json!({ "hyperfleet.io/ownership-proof": proof });
+    let namespace = world.add(namespace);
+    let policy = Policy { cluster_scoped: vec!["core/Namespace".parse().unwrap()], signers: vec![signer], ..policy() };
+    let kind = |name: &str, namespaced| ServedKind {
+        kind: lifecycle_core::id::GroupVersionKind::new("v1", name),
+        plural: format!("{}s", name.to_lowercase()),
+        namespaced,
+        verbs: Vec::new(),
+        has_status: false,
+    };
+    let kinds = [kind("Namespace", false), kind("ConfigMap", true)];
+    let audit = Audit::to_nowhere();
+    let refused = Refused::default();
+    let deleter = Deleter {
+        objects: &world,
+        evidence: &(),
+        permit: leader,
+        term: TERM,
+        call_limit: Duration::from_secs(5),
+        refused: &refused,
+        audit: &audit,
+        policy: &policy,
+        kinds: &kinds,
+        concurrency: NonZeroUsize::MIN,
+        clock: now,
+    };
+    let (plan, strikes) = (plan(&[namespace]), Strikes::default());
+    let of = |attempts: Vec<Attempt<'_>>| attempts.into_iter().map(|attempt| attempt.outcome).collect::<Vec<_>>();
+    let content = |name: &str| json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": name, "namespace": "team-b" } });
+    world.add(content("kube-root-ca.crt"));
+    world.add(content("shop"));
+    assert_eq!(of(deleter.delete_all(&plan, &strikes).collect().await), [Outcome::Kept(Keep::NotEmpty)]);
+    world.remove("shop");
+    assert_eq!(of(deleter.delete_all(&plan, &strikes).collect().await), [Outcome::Deleted]);
 }

@@ -1,9 +1,9 @@
 //! Where audit records are written to.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::Path;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
 
 /// Takes the lines of records.
 pub(crate) trait Sink: Send {
@@ -15,15 +15,22 @@ pub(crate) trait Sink: Send {
     fn append(&mut self, line: &[u8], is_synced: bool) -> io::Result<()>;
 }
 
-/// A file that lines are appended to.
+/// The rights by which users other than the file's owner and group read or write it.
+const OF_OTHERS: u32 = 0o006;
+
+/// A file that lines are appended to, and which is there under its name whenever a line is: a line in a file that somebody
+/// removed or moved away would be a record that nobody finds.
 pub(super) struct AppendOnly {
+    path: PathBuf,
+    /// Whether lines contain the data of Secrets.
+    secrets: bool,
     file: File,
     /// Whether the file's last line lacks its line break.
     is_torn: bool,
 }
 
 impl AppendOnly {
-    pub(super) fn open(path: &Path) -> io::Result<Self> {
+    pub(super) fn open(path: &Path, secrets: bool) -> io::Result<Self> {
         let mut file = OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(path)?;
         // Without this, a crash of the machine can lose the name of a new file, and with it every line.
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -33,12 +40,44 @@ impl AppendOnly {
             file.seek(SeekFrom::End(-1))?;
             file.read_exact(&mut last)?;
         }
-        Ok(Self { file, is_torn: last != *b"\n" })
+        let opened = Self { path: path.to_owned(), secrets, file, is_torn: last != *b"\n" };
+        opened.check_rights()?;
+        Ok(opened)
+    }
+
+    /// Opens the file again, or creates it, if the name no longer leads to it.
+    fn find_again(&mut self) -> io::Result<()> {
+        let opened = self.file.metadata()?;
+        let is_there = match fs::metadata(&self.path) {
+            Ok(named) => (named.dev(), named.ino()) == (opened.dev(), opened.ino()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => false,
+            Err(error) => return Err(error),
+        };
+        if is_there {
+            return self.check_rights();
+        }
+        *self = Self::open(&self.path.clone(), self.secrets)?;
+        tracing::warn!(file = %self.path.display(), "Somebody removed or moved the audit file; the records go on in a new one");
+        Ok(())
+    }
+
+    /// Refuses to write Secrets where everybody on the machine reads them, or may change them before a restore.
+    fn check_rights(&self) -> io::Result<()> {
+        let mode = self.file.metadata()?.mode() & 0o777;
+        if self.secrets && mode & OF_OTHERS != 0 {
+            let why = format!(
+                "its mode is {mode:03o}, so others may read or write it, and with `audit.secrets` it gets the data of \
+                 Secrets: chmod o-rw"
+            );
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+        }
+        Ok(())
     }
 }
 
 impl Sink for AppendOnly {
     fn append(&mut self, line: &[u8], is_synced: bool) -> io::Result<()> {
+        self.find_again()?;
         let line = [if self.is_torn { b"\n".as_slice() } else { b"" }, line, b"\n"].concat();
         self.is_torn = true;
         self.file.write_all(&line)?;

@@ -142,3 +142,61 @@ async fn record_before_a_deletion_must_reach_the_disk() {
     }
     assert_eq!(synced.try_iter().collect::<Vec<_>>(), [true, false]);
 }
+
+#[tokio::test]
+async fn file_that_is_removed_or_moved_is_made_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, moved) = (folder.path().join("audit"), folder.path().join("moved"));
+    let audit = Audit::to_file(&file, false).unwrap();
+    audit.write(&delete()).await.unwrap();
+    fs::rename(&file, &moved).unwrap();
+    audit.write(&delete()).await.unwrap();
+    for file in [&moved, &file] {
+        assert_eq!(lines(&fs::read(file).unwrap()), [Line::Record(Box::new(delete()))], "{}", file.display());
+    }
+    fs::remove_file(&file).unwrap();
+    audit.write(&delete()).await.unwrap();
+    assert_eq!(lines(&fs::read(&file).unwrap()).len(), 1);
+    // Another file of the same name, which a person put there.
+    fs::remove_file(&file).unwrap();
+    fs::write(&file, "torn").unwrap();
+    audit.write(&delete()).await.unwrap();
+    assert!(matches!(lines(&fs::read(&file).unwrap())[..], [Line::Unreadable { .. }, Line::Record(_)]));
+}
+
+#[tokio::test]
+async fn nothing_is_recorded_where_no_file_can_be_made() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("volume");
+    fs::create_dir(&place).unwrap();
+    let audit = Audit::to_file(&place.join("audit"), false).unwrap();
+    fs::remove_dir_all(&place).unwrap();
+    audit.begin_pass();
+    let error = audit.write(&delete()).await.unwrap_err();
+    assert!(error.to_string().contains("volume/audit"), "{error}");
+    assert!(audit.has_failed(), "the pass deletes nothing more");
+    fs::create_dir(&place).unwrap();
+    audit.begin_pass();
+    audit.write(&delete()).await.unwrap();
+    assert!(!audit.has_failed(), "the volume is back");
+}
+
+#[tokio::test]
+async fn secrets_are_not_recorded_in_a_file_that_others_may_read_or_write() {
+    for (mode, is_open) in [(0o600, false), (0o660, false), (0o640, false), (0o604, true), (0o602, true), (0o666, true)]
+    {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("audit");
+        fs::write(&file, "").unwrap();
+        let set = |mode| fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
+        set(mode);
+        assert!(Audit::to_file(&file, false).is_ok(), "{mode:o}: without Secrets");
+        let opened = Audit::to_file(&file, true);
+        let said = opened.err().map(|error| lifecycle_errors::Chain(&error).to_string()).unwrap_or_default();
+        assert_eq!(said.contains("chmod o-rw"), is_open, "{mode:o}: {said}");
+        set(0o600);
+        let audit = Audit::to_file(&file, true).unwrap();
+        set(mode);
+        assert_eq!(audit.write(&delete()).await.is_err(), is_open, "{mode:o}: opened to others later");
+    }
+}

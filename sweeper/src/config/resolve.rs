@@ -1,19 +1,19 @@
 //! Applies defaults, parses patterns, and checks rules that the JSON Schema cannot express.
 
+use std::fs;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use lifecycle_config::settings::Resolver;
-use lifecycle_core::id::GroupVersionKind;
 use lifecycle_core::proof::Signer;
-use lifecycle_core::sweep::{KindPattern, Limits, Policy};
+use lifecycle_core::sweep::{KindPattern, Limits, Policy, Share};
 use lifecycle_service::files;
 use lifecycle_service::logging::Output;
 use lifecycle_service::settings::{health_listen, log, metrics_listen};
 use regex::Regex;
 
-use super::spec::{KindsSpec, LeaseSpec, SweeperSpec};
+use super::spec::{LeaseSpec, SweeperSpec};
 use super::{ApiConfig, Config};
 use crate::inventory::KindFilter;
 use crate::leader;
@@ -32,9 +32,6 @@ const UUID: &str = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}
 /// The kinds that Kubernetes' own controllers write, some of them with the labels of another object.
 const EXCLUDED: [&str; 5] =
     ["core/Endpoints", "discovery.k8s.io/EndpointSlice", "core/Event", "events.k8s.io/Event", "metrics.k8s.io/*"];
-
-/// The kinds with which Kubernetes deletes every object of a namespace.
-const NAMESPACES: [(&str, &str); 2] = [("v1", "Namespace"), ("project.openshift.io/v1", "Project")];
 
 /// The namespace of the pod, where Kubernetes mounts the service account.
 const POD_NAMESPACE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
@@ -63,8 +60,15 @@ pub(super) fn resolve(spec: SweeperSpec, mut resolver: Resolver<'_>) -> Option<C
     let excluded = || EXCLUDED.map(str::to_owned).to_vec();
     let grace = r.duration("grace", spec.grace.as_deref(), 30 * MINUTE);
     let min_age = r.duration("min_age", spec.min_age.as_deref(), HOUR);
-    let cluster_scoped = cluster_scoped(r, &spec.kinds);
-    if spec.signing_key_files.is_empty() {
+    let cluster_scoped = patterns(r, "kinds.cluster_scoped", &spec.kinds.cluster_scoped);
+    let goes_along = patterns(r, "kinds.goes_along", &spec.kinds.goes_along);
+    if spec.signing_key_files.is_empty() && !spec.kinds.cluster_scoped.is_empty() {
+        r.error(
+            "kinds.cluster_scoped",
+            "needs `signing_key_files`: whoever may label a cluster-scoped object, such as a namespace, could otherwise have the sweeper delete it with all that is in it",
+            "sign the objects (`signing.key_file` of each adapter) and name the key's file in `signing_key_files`, or remove `kinds.cluster_scoped`",
+        );
+    } else if spec.signing_key_files.is_empty() {
         r.warn(
             "signing_key_files",
             "is not set, so two installations on one cluster are told apart by the names of their adapters alone",
@@ -74,7 +78,10 @@ pub(super) fn resolve(spec: SweeperSpec, mut resolver: Resolver<'_>) -> Option<C
     let signers = spec.signing_key_files.iter().filter_map(|file| signer(r, file)).collect();
     let limits = Limits {
         objects: spec.limits.objects.unwrap_or(50),
-        percent: r.within("limits.percent", spec.limits.percent, 5, &(0..=100)),
+        share: match spec.limits.percent {
+            None => Share::Usual,
+            percent => Share::Percent(r.within("limits.percent", percent, Share::PERCENT, &(0..=100))),
+        },
     };
     let adapters = spec.adapters.iter().cloned().collect();
     let filter = KindFilter {
@@ -100,16 +107,22 @@ pub(super) fn resolve(spec: SweeperSpec, mut resolver: Resolver<'_>) -> Option<C
     let log = log(r, &spec.log, Output::Stderr);
     let health_listen = health_listen(r, spec.health.listen.as_deref());
     let metrics_listen = metrics_listen(r, spec.metrics.listen.as_deref());
+    let places = [
+        overridden(r, "kubernetes.kubeconfig", "--kubeconfig", spec.kubernetes.kubeconfig.as_deref()),
+        overridden(r, "api.base_url", "--hyperfleet-api-base-url", spec.api.base_url.as_deref()),
+    ];
+    let overridden = places.into_iter().flatten().collect();
     // Last, because `?` returns here, and the other diagnostics must be collected before.
     let resource_id = resource_id.ok()?;
     Some(Config {
-        policy: Policy { adapters, resource_id, grace, min_age, cluster_scoped, signers, limits },
+        policy: Policy { adapters, resource_id, grace, min_age, cluster_scoped, goes_along, signers, limits },
         filter,
         dry_run: spec.dry_run.unwrap_or(true),
         interval,
         deletions_at_once,
         api,
         kubeconfig: path(spec.kubernetes.kubeconfig.as_deref()),
+        overridden,
         kubernetes_rate,
         lease,
         audit_file: path(spec.audit.file.as_deref()),
@@ -117,6 +130,21 @@ pub(super) fn resolve(spec: SweeperSpec, mut resolver: Resolver<'_>) -> Option<C
         log,
         health_listen,
         metrics_listen,
+    })
+}
+
+/// Says that a variable names another place to act than the file.
+fn overridden(r: &Resolver<'_>, key: &str, flag: &str, used: Option<&str>) -> Option<String> {
+    let (variable, written) = r.overridden(key)?;
+    let used = used.unwrap_or_default();
+    let is_same_file =
+        || fs::canonicalize(written).is_ok_and(|file| fs::canonicalize(used).is_ok_and(|used| file == used));
+    let is_same = written.is_empty() || written.trim_end_matches('/') == used.trim_end_matches('/') || is_same_file();
+    (!is_same).then(|| {
+        format!(
+            "the variable {variable} overrides `{key}: {written}` of the configuration file by {used}, which may be \
+             another one: unset {variable}, or choose by the flag {flag}"
+        )
     })
 }
 
@@ -137,24 +165,6 @@ fn patterns(r: &mut Resolver<'_>, key: &str, texts: &[String]) -> Vec<KindPatter
         }
     }
     parsed
-}
-
-/// The patterns of cluster-scoped kinds. A filter could hide a labelled object of another API resource from the
-/// sweeper, and it would delete the object's namespace.
-fn cluster_scoped(r: &mut Resolver<'_>, kinds: &KindsSpec) -> Vec<KindPattern> {
-    let allowed = patterns(r, "kinds.cluster_scoped", &kinds.cluster_scoped);
-    let of_namespaces = NAMESPACES.map(|(api_version, kind)| GroupVersionKind::new(api_version, kind));
-    let has_namespaces = allowed.iter().any(|pattern| of_namespaces.iter().any(|kind| pattern.matches(kind)));
-    let is_own = |text: &String| !EXCLUDED.contains(&text.as_str());
-    let is_filtered = !kinds.include.is_empty() || kinds.exclude.iter().flatten().any(is_own);
-    if has_namespaces && is_filtered {
-        r.error(
-            "kinds.cluster_scoped",
-            "allows namespaces, but the sweeper only sees objects of listed kinds, so a namespace could still hold labelled objects of others",
-            "leave `kinds.include` and `kinds.exclude` out, or take `core/Namespace` out of `kinds.cluster_scoped`",
-        );
-    }
-    allowed
 }
 
 /// Reads the key now: a sweeper that cannot check proofs must not start.

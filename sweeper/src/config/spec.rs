@@ -49,7 +49,7 @@ pub struct SweeperSpec {
     /// The record of deletions.
     #[serde(default)]
     pub audit: AuditSpec,
-    /// The files with the keys that the adapters sign ownership proofs with: two while the adapters change their key. With a key, an object without a valid proof is kept.
+    /// The files with the keys that the adapters sign ownership proofs with: two while the adapters change their key. With a key, an object without a valid proof is kept. Required for cluster-scoped kinds.
     #[serde(default)]
     pub signing_key_files: Vec<String>,
     /// Logging.
@@ -72,9 +72,12 @@ pub struct KindsSpec {
     pub include: Vec<String>,
     /// None of these kinds. By default those that Kubernetes' own controllers write: `core/Endpoints`, `discovery.k8s.io/EndpointSlice`, `core/Event`, `events.k8s.io/Event` and `metrics.k8s.io/*`.
     pub exclude: Option<Vec<String>>,
-    /// The cluster-scoped kinds whose objects may be deleted, such as `core/Namespace`; none by default.
+    /// The cluster-scoped kinds whose objects may be deleted, such as `core/Namespace`; none by default. They need `signing_key_files`.
     #[serde(default)]
     pub cluster_scoped: Vec<String>,
+    /// The kinds whose unlabelled objects may go along with their namespace, or with the definition of their kind, such as `rbac.authorization.k8s.io/RoleBinding`; none by default: any other content keeps the namespace.
+    #[serde(default)]
+    pub goes_along: Vec<String>,
 }
 
 /// The limits of one pass.
@@ -83,7 +86,7 @@ pub struct KindsSpec {
 pub struct LimitsSpec {
     /// The most orphans with which a pass deletes anything without a person's approval; 50 by default.
     pub objects: Option<u64>,
-    /// The same in percent of the objects that could be orphans: those which no other object owns, no adapter disowned, and whose kind may be deleted. Rounded down; 5 by default.
+    /// The same in percent of the objects that could be orphans: those which no other object owns, no adapter disowned, and whose kind may be deleted. Rounded down. By default 5, and in a small fleet 10 objects, if those are at most a quarter.
     pub percent: Option<u64>,
     /// The most deletions at the same time; 8 by default.
     pub deletions_at_once: Option<NonZeroUsize>,

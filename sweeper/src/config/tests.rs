@@ -4,7 +4,7 @@
 
 use std::io::Write as _;
 
-use lifecycle_core::sweep::KindPattern;
+use lifecycle_core::sweep::{KindPattern, Share};
 
 use super::*;
 
@@ -22,7 +22,7 @@ fn diagnostics(text: &str) -> String {
 fn defaults_only_report_and_are_conservative() {
     let config = loaded(LEAST);
     assert!(config.dry_run);
-    assert_eq!((config.policy.limits.objects, config.policy.limits.percent), (50, 5));
+    assert_eq!((config.policy.limits.objects, config.policy.limits.share), (50, Share::Usual));
     assert_eq!(config.policy.grace, Duration::from_secs(1800));
     assert_eq!(config.policy.min_age, Duration::from_secs(3600));
     assert!(config.policy.cluster_scoped.is_empty() && config.policy.signers.is_empty());
@@ -34,13 +34,14 @@ fn defaults_only_report_and_are_conservative() {
 
 #[test]
 fn written_values_reach_what_uses_them() {
-    let config = loaded(
-        "adapters: [a, b]\ndry_run: false\ngrace: 7m\nmin_age: 8m\nresource_id_pattern: 'c-[0-9]+'\n\
+    let mut key = tempfile::NamedTempFile::new().unwrap();
+    key.write_all(&[7; 32]).unwrap();
+    let text = "adapters: [a, b]\ndry_run: false\ngrace: 7m\nmin_age: 8m\nresource_id_pattern: 'c-[0-9]+'\n\
          kinds: {include: [Job, ClusterRole], exclude: [core/Secret], cluster_scoped: [ClusterRole]}\n\
          limits: {objects: 3, percent: 4, deletions_at_once: 2}\n\
          api: {base_url: 'http://api', version: v2, timeout: 9s, token_file: /token, requests_per_second: 11}\n\
-         lease: {namespace: n, name: l, duration: 30s, renew_deadline: 20s, retry: 3s}\n",
-    );
+         lease: {namespace: n, name: l, duration: 30s, renew_deadline: 20s, retry: 3s}\n";
+    let config = loaded(&format!("{text}signing_key_files: [{}]\n", key.path().display()));
     let policy = &config.policy;
     assert_eq!(policy.adapters, ["a", "b"].map(str::to_owned).into());
     assert_eq!((policy.grace.as_secs(), policy.min_age.as_secs()), (420, 480));
@@ -51,7 +52,7 @@ fn written_values_reach_what_uses_them() {
         (texts(&config.filter.include), texts(&config.filter.exclude)),
         ("Job ClusterRole".to_owned(), "core/Secret".to_owned())
     );
-    assert_eq!((policy.limits.objects, policy.limits.percent, config.deletions_at_once.get()), (3, 4, 2));
+    assert_eq!((policy.limits.objects, policy.limits.share, config.deletions_at_once.get()), (3, Share::Percent(4), 2));
     assert!(!config.dry_run);
     let api = ApiConfig {
         base_url: "http://api".to_owned(),
@@ -124,25 +125,22 @@ fn every_mistake_is_reported_at_once() {
 }
 
 #[test]
-fn namespaces_are_swept_only_if_every_kind_is_listed() {
-    let cases = [
-        ("include: [core/ConfigMap], cluster_scoped: [core/Namespace]", true),
-        ("include: [core/Namespace], cluster_scoped: [Namespace]", true),
-        ("include: [core/Secret], cluster_scoped: [core/*]", true),
-        ("include: [core/Secret], cluster_scoped: [project.openshift.io/Project]", true),
-        ("exclude: [core/Event, batch/Job], cluster_scoped: [core/Namespace]", true),
-        ("cluster_scoped: [core/Namespace]", false),
-        ("exclude: [core/Event], cluster_scoped: [core/Namespace]", false),
-        ("include: [ClusterRole], cluster_scoped: [ClusterRole]", false),
-    ];
-    for (kinds, is_refused) in cases {
+fn cluster_scoped_kinds_need_a_signing_key() {
+    let mut key = tempfile::NamedTempFile::new().unwrap();
+    key.write_all(&[7; 32]).unwrap();
+    let signed = format!("signing_key_files: [{}]\n", key.path().display());
+    for kinds in ["cluster_scoped: [core/Namespace]", "include: [ClusterRole], cluster_scoped: [ClusterRole]"] {
         let text = format!("{LEAST}kinds: {{{kinds}}}\n");
-        let found = parse("sweeper.yaml", &text, &Environment::new(), &Flags::new());
-        assert_eq!(found.is_err(), is_refused, "{kinds}");
-        if let Err(diagnostics) = found {
-            assert!(diagnostics.to_string().contains("leave `kinds.include` and `kinds.exclude` out"), "{diagnostics}");
-        }
+        let said = diagnostics(&text);
+        assert!(
+            said.contains("kinds.cluster_scoped") && said.contains("name the key's file in `signing_key_files`"),
+            "{said}"
+        );
+        let config = loaded(&format!("{text}{signed}"));
+        assert_eq!((config.policy.cluster_scoped.len(), config.policy.signers.len()), (1, 1), "{kinds}");
     }
+    let named = loaded(&format!("{LEAST}kinds: {{goes_along: [core/Secret]}}\n")).policy.goes_along;
+    assert_eq!(named, ["core/Secret".parse().unwrap()]);
 }
 
 #[test]

@@ -47,10 +47,7 @@ impl Counting {
 fn object(name: &str, resource_id: &str) -> Candidate {
     let labels = json!({ "hyperfleet.io/adapter": "a", "hyperfleet.io/resource-id": resource_id });
     let metadata = json!({ "name": name, "namespace": "team", "uid": name, "labels": labels });
-    Candidate::of(
-        &json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata }),
-        Destination::ThisCluster,
-    )
+    Candidate::of(&json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata }), Destination::ThisCluster)
 }
 
 fn plan() -> SweepPlan {
@@ -76,9 +73,12 @@ async fn owner_is_asked_for_once_a_second_however_many_objects_it_has() {
     }
 }
 
+/// Name, what happens to the API, and why no answer counts after that.
+type Change = (&'static str, fn(&Counting), &'static str);
+
 #[tokio::test(start_paused = true)]
 async fn first_answer_that_confirms_nothing_ends_all_deletions() {
-    let cases: [(&str, fn(&Counting), &str); 2] = [
+    let cases: [Change; 2] = [
         ("the API was repaired", |api| api.living.set(true), "the API says by now that the resource x exists"),
         (
             "a proxy answers",
@@ -100,7 +100,8 @@ async fn first_answer_that_confirms_nothing_ends_all_deletions() {
             assert_eq!(said, Err(why.to_owned()), "{name}");
         }
         assert_eq!((api.asked("x"), api.asked("y")), (2, 1), "{name}: nothing is asked after that");
-        (api.living.set(false), api.failing.set(false));
+        api.living.set(false);
+        api.failing.set(false);
         second_passes().await;
         assert!(evidence.confirm(&plan.objects()[0]).await.is_err(), "{name}: the pass has ended");
     }

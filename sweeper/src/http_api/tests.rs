@@ -135,14 +135,15 @@ async fn redirected_answer_is_unknown_even_if_it_is_the_apis() -> anyhow::Result
         let location = format!("/api/hyperfleet/v1/resources{query}");
         break_next(&api, &Fault::Answer { status: 307, headers: vec![("location", location)], body: String::new() });
     };
+    let is_refused = |text: String| text.contains("a redirect to http://127.0.0.1");
     for id in ["here", "gone"] {
         redirect(&format!("/{id}?fields=generation"));
-        assert_eq!(generation(http_api.look_up(id).await), Err("the answer comes from another URL".to_owned()), "{id}");
+        assert!(generation(http_api.look_up(id).await).is_err_and(is_refused), "{id}");
     }
     redirect("?size=50");
-    assert_eq!(http_api.search(&["here"]).await, Err("the answer comes from another URL".to_owned()));
+    assert!(http_api.search(&["here"]).await.is_err_and(is_refused));
     redirect("?size=2");
-    assert_eq!(http_api.any().await, Err("the answer comes from another URL".to_owned()));
+    assert!(http_api.any().await.is_err_and(is_refused));
     break_next(&api, &Fault::Status(302));
     assert!(http_api.search(&["here"]).await.is_err(), "a redirect that leads nowhere");
     Ok(())
@@ -211,14 +212,13 @@ fn list_is_read_only_if_it_is_complete() {
     ];
     for (name, body, expected) in cases {
         let content_type = Some("Application/JSON; charset=utf-8".to_owned());
-        let answer =
-            Answer { status: StatusCode::OK, content_type, redirected: false, cached: false, body, attempts: 1 };
+        let answer = Answer { content_type, body, ..Answer::default() };
         match (List::read(&answer).map(|list| list.items.len()), expected) {
             (Ok(items), Ok(expected)) => assert_eq!(items, expected, "{name}"),
             (Err(error), Err(expected)) => assert!(error.contains(expected), "{name}: {error}"),
             (read, expected) => panic!("{name}: {read:?} instead of {expected:?}"),
         }
-        let redirected = Answer { redirected: true, ..answer.clone() };
+        let redirected = Answer { redirect: Some(String::new()), ..answer.clone() };
         let cached = Answer { cached: true, ..answer.clone() };
         let untyped = Answer { content_type: None, ..answer.clone() };
         let refused = Answer { status: StatusCode::ACCEPTED, ..answer };

@@ -60,6 +60,8 @@ pub struct Lease {
     pub object: ObjectRef,
     /// The annotations of the Lease.
     pub annotations: BTreeMap<String, String>,
+    /// The replica that holds the Lease, if it is another one.
+    pub other_holder: Option<String>,
 }
 
 /// What the loop publishes.
@@ -67,6 +69,8 @@ pub struct Lease {
 pub(super) struct State {
     pub(super) open: Option<Open>,
     pub(super) lease: Option<Lease>,
+    /// Why the last request got no answer about the Lease, if it got none.
+    pub(super) trouble: Option<String>,
 }
 
 /// The term that this replica claims.
@@ -100,6 +104,19 @@ impl Leadership {
         let mut states = self.0.clone();
         let open = states.wait_for(|state| state.open.is_some()).await.ok()?.open.clone()?;
         Some(Claim { open, states: self.0.clone() })
+    }
+
+    /// Waits until another replica holds the Lease, and returns that Lease. Returns `None` once the election has ended.
+    pub async fn other_holder(&self) -> Option<Lease> {
+        let is_other = |state: &State| state.lease.as_ref().is_some_and(|lease| lease.other_holder.is_some());
+        let mut states = self.0.clone();
+        states.wait_for(is_other).await.ok()?.lease.clone()
+    }
+
+    /// Why the last request about the Lease failed; none if it succeeded.
+    #[must_use]
+    pub fn trouble(&self) -> Option<String> {
+        self.0.borrow().trouble.clone()
     }
 
     /// The Lease as last seen; none before the first answer, and while the Lease does not exist.

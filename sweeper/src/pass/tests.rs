@@ -15,6 +15,7 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 
 use super::*;
 use crate::config::{self, Environment, Flags};
+use crate::objects::Choice;
 use crate::world::World;
 
 const TERM: u32 = 41;
@@ -48,7 +49,8 @@ fn sweeper(settings: &str) -> Sweeper<World, World> {
     );
     let config = config::parse("test", &text, &Environment::new(), &Flags::new()).unwrap().0;
     let metrics = Arc::new(Metrics::new(&THIS, config.policy.grace, config.dry_run));
-    Sweeper { objects, api, audit: Audit::to_nowhere(), metrics, clock: Clock::start(), config }
+    let (audit, refused) = (Audit::to_nowhere(), Refused::default());
+    Sweeper { objects, api, audit, refused, metrics, clock: Clock::start(), config }
 }
 
 #[tokio::test]
@@ -89,8 +91,8 @@ impl Objects for Silent {
         self.0.discover().await
     }
 
-    async fn list(&self, kind: &ServedKind, label: &str, each: &mut dyn FnMut(Candidate)) -> Result<(), Error> {
-        self.0.list(kind, label, each).await
+    async fn list(&self, kind: &ServedKind, choice: Choice<'_>, each: &mut dyn FnMut(Candidate)) -> Result<(), Error> {
+        self.0.list(kind, choice, each).await
     }
 
     async fn read(&self, _: &ObjectRef) -> Result<Option<Value>, Error> {
@@ -109,8 +111,8 @@ impl Objects for Silent {
 #[tokio::test(start_paused = true)]
 async fn silent_call_is_given_up_before_another_replica_can_lead() {
     let settings = "dry_run: false\nlimits: {percent: 100}\nlease: {duration: 20s, renew_deadline: 13s}\n";
-    let Sweeper { objects, api, config, audit, metrics, clock } = sweeper(settings);
-    let sweeper = Sweeper { objects: Silent(objects), api, config, audit, metrics, clock };
+    let Sweeper { objects, api, config, audit, refused, metrics, clock } = sweeper(settings);
+    let sweeper = Sweeper { objects: Silent(objects), api, config, audit, refused, metrics, clock };
     let (claim, mut strikes) = (Claim::of(TERM), Strikes::default());
     assert_eq!(sweeper.pass(&mut strikes, &claim, &Memory::default()).await.result, PassResult::Done);
     tokio::time::advance(Duration::from_secs(1)).await;
@@ -127,6 +129,7 @@ async fn held_sweeper() -> (Sweeper<World, World>, Claim, Strikes, Memory) {
     sweeper.objects.add(json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata }));
     let (claim, mut strikes, notes) = (Claim::of(TERM), Strikes::default(), Memory::default());
     sweeper.pass(&mut strikes, &claim, &notes).await;
+    tokio::time::advance(Duration::from_secs(1)).await;
     let held = sweeper.pass(&mut strikes, &claim, &notes).await;
     assert_eq!((held.result, notes.doubts.borrow().len()), (PassResult::Held, 1), "the doubt is kept at once");
     let hash = held.survey.unwrap().plan.hash().to_owned();
@@ -149,8 +152,8 @@ impl<F: Fn()> Objects for Slow<F> {
         self.0.discover().await
     }
 
-    async fn list(&self, kind: &ServedKind, label: &str, each: &mut dyn FnMut(Candidate)) -> Result<(), Error> {
-        self.0.list(kind, label, each).await
+    async fn list(&self, kind: &ServedKind, choice: Choice<'_>, each: &mut dyn FnMut(Candidate)) -> Result<(), Error> {
+        self.0.list(kind, choice, each).await
     }
 
     async fn read(&self, object: &ObjectRef) -> Result<Option<Value>, Error> {
@@ -172,12 +175,13 @@ impl<F: Fn()> Objects for Slow<F> {
 #[tokio::test(start_paused = true)]
 async fn approval_that_is_taken_back_during_the_pass_stops_it_and_ends_no_doubt() {
     let (sweeper, claim, mut strikes, notes) = held_sweeper().await;
-    let Sweeper { objects, api, mut config, audit, metrics, clock } = sweeper;
+    let Sweeper { objects, api, mut config, audit, refused, metrics, clock } = sweeper;
     config.deletions_at_once = std::num::NonZeroUsize::MIN;
     let objects = Slow(objects, || drop(notes.approval.take()));
-    let sweeper = Sweeper { objects, api, config, audit, metrics, clock };
+    let sweeper = Sweeper { objects, api, config, audit, refused, metrics, clock };
     assert_eq!(sweeper.pass(&mut strikes, &claim, &notes).await.result, PassResult::Done);
-    let left: Vec<_> = sweeper.objects.0.objects().into_iter().filter(|object| object.kind.kind == "ConfigMap").collect();
+    let left: Vec<_> =
+        sweeper.objects.0.objects().into_iter().filter(|object| object.kind.kind == "ConfigMap").collect();
     assert_eq!((left.len(), notes.doubts.borrow().len()), (1, 1), "{left:?}");
     assert_eq!(sweeper.pass(&mut strikes, &claim, &notes).await.result, PassResult::Held);
 }

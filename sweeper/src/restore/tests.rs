@@ -180,7 +180,7 @@ impl Objects for Fake {
     async fn list(
         &self,
         _: &ServedKind,
-        _: &str,
+        _: crate::objects::Choice<'_>,
         _: &mut dyn FnMut(lifecycle_core::sweep::Candidate),
     ) -> Result<(), Error> {
         unreachable!("a restore lists nothing")

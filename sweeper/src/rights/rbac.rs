@@ -29,7 +29,11 @@ pub fn manifests(
     let name = format!("hyperfleet-sweeper:{}:{}", account.namespace, account.name);
     let approver = format!("{name}:approver");
     let namespace = lease.namespace.as_deref().unwrap_or(&account.namespace);
-    let (rules, comment) = object_rules(filter, &policy.cluster_scoped, served);
+    let (mut rules, comment) = object_rules(filter, &policy.cluster_scoped, served);
+    // Its UID is that of the cluster, which commands say before they act.
+    let mut system = rule("", ["namespaces"], &["get"]);
+    system["resourceNames"] = json!(["kube-system"]);
+    rules.push(system);
     // RBAC cannot name the object of a creation.
     let create = rule("coordination.k8s.io", ["leases"], &["create"]);
     let mut write = rule("coordination.k8s.io", ["leases"], &["get", "patch"]);
@@ -64,32 +68,20 @@ pub fn warnings(filter: &KindFilter, unread: &[UnreadGroup]) -> Vec<String> {
 fn object_rules(filter: &KindFilter, cluster_scoped: &[KindPattern], served: &[ServedKind]) -> (Vec<Value>, String) {
     let is_allowed =
         |kind: &ServedKind| kind.namespaced || cluster_scoped.iter().any(|pattern| pattern.matches(&kind.kind));
-    let selected = served.iter().filter(|kind| filter.selects(kind));
-    let (swept, kept): (Vec<_>, Vec<_>) = selected.partition(|kind| is_allowed(kind));
-    let mut rules = vec![rule("", ["events"], &["create"])];
-    let mut comment = "List, get and delete the swept kinds, and create an Event about each deletion.".to_owned();
-    if filter.include.is_empty() {
-        // While a kind cannot be listed, the sweeper deletes nothing, so a CRD to come needs no new role for that.
-        rules.push(rule("*", ["*"], &["list"]));
-        // `get` on `*` would include subresources such as `nodes/proxy` and `pods/exec`, which run commands.
-        rules.extend(rules_by_group(&swept, &["get", "delete"]));
-        comment.push_str(
-            "\nWithout `kinds.include` it lists every kind, even those of `kinds.exclude`: RBAC has no exceptions.\n\
-             It gets and deletes those that the cluster serves now: generate it again after installing a CRD.",
-        );
-        return (rules, comment);
-    }
-    rules.extend(rules_by_group(&swept, &["list", "get", "delete"]));
-    if !kept.is_empty() {
-        rules.extend(rules_by_group(&kept, &["list"]));
-        comment.push_str("\nCluster-scoped kinds that `kinds.cluster_scoped` does not name are only listed.");
-    }
-    comment.push_str(
-        "\nGenerate it again after installing a kind that `kinds.include` selects: a kind that cannot be listed\n\
-         stops all deletions.",
-    );
+    let selected: Vec<_> = served.iter().filter(|kind| filter.selects(kind)).collect();
+    let swept: Vec<_> = selected.iter().copied().filter(|kind| is_allowed(kind)).collect();
+    // What goes along with an orphan can be of any kind. While a kind cannot be listed, the sweeper deletes nothing, so a
+    // CRD to come needs no new role for that.
+    let mut rules = vec![rule("", ["events"], &["create"]), rule("*", ["*"], &["list"])];
+    // `get` on `*` would include subresources such as `nodes/proxy` and `pods/exec`, which run commands.
+    rules.extend(rules_by_group(&swept, &["get", "delete"]));
+    let mut comment =
+        "Create an Event about each deletion. List every kind, also those that are not swept: an object of any\n\
+         kind can belong to an orphan, and would go along. Get and delete the swept kinds that the cluster serves\n\
+         now: generate it again after installing a CRD."
+            .to_owned();
     for pattern in &filter.include {
-        if !swept.iter().chain(&kept).any(|kind| pattern.matches(&kind.kind)) {
+        if !selected.iter().any(|kind| pattern.matches(&kind.kind)) {
             comment.push_str(&format!("\n`{pattern}` selects no kind that the cluster serves now."));
         }
     }

@@ -8,13 +8,18 @@ use std::collections::BTreeMap;
 use futures::executor::block_on;
 use lifecycle_api_client::Lookup;
 use lifecycle_api_client::lookup::Unknown;
+use lifecycle_core::destination::Destination;
 use lifecycle_core::id::Generation;
-use lifecycle_core::sweep::{Hold, Keep, Limits, Verdict};
+use lifecycle_core::object_ref::ObjectRef;
+use lifecycle_core::proof::Signer;
+use lifecycle_core::sweep::{Hold, Keep, Limits, Share, Verdict};
+use lifecycle_kube::{Deletion, Discovery, Error, ErrorKind, Fence, UnreadGroup};
 use proptest::prelude::*;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 use crate::config::{Config, Environment, Flags, parse};
+use crate::objects::Choice;
 use crate::world::World;
 
 const CONFIG: &str =
@@ -183,7 +188,7 @@ fn api_without_resources_cannot_be_trusted() {
 #[test]
 fn api_that_lost_its_data_is_held_until_a_person_approves() {
     let mut setup = Setup::new(&[1, 2, 3, 4], &[1, 2, 3, 4]);
-    setup.config.policy.limits = Limits { objects: 100, percent: 50 };
+    setup.config.policy.limits = Limits { objects: 100, share: Share::Percent(50) };
     setup.at(0, None);
     setup.live(&[1]);
     let early = setup.at(10, None);
@@ -230,7 +235,7 @@ fn grace_counts_from_an_answer_to_the_next_question() {
 #[test]
 fn approval_that_a_person_took_back_does_not_count() {
     let mut setup = Setup::new(&[1], &[1, 2]);
-    setup.config.policy.limits = Limits { objects: 0, percent: 0 };
+    setup.config.policy.limits = Limits { objects: 0, share: Share::Percent(0) };
     setup.at(0, None);
     let held = setup.at(30, None);
     let approval = Approval { hash: held.plan.hash().to_owned(), expires: "2026-02-02T00:00:00Z".parse().unwrap() };
@@ -267,27 +272,177 @@ fn orphan_that_a_living_resources_object_names_as_owner_stays() {
     assert_eq!(verdicts(&setup.at(31, None))["of-2"], Verdict::Keep(Keep::NotEmpty));
 }
 
+/// Adds a namespace whose API resource is 2, with a valid proof.
+fn add_namespace(setup: &mut Setup, name: &str) {
+    let signer = Signer::new(&[7; 32]).unwrap();
+    setup.config.policy.cluster_scoped = vec!["core/Namespace".parse().unwrap()];
+    setup.config.policy.signers = vec![signer.clone()];
+    let labels = json!({ "hyperfleet.io/adapter": "a", "hyperfleet.io/resource-id": id(2) });
+    let mut namespace =
+        json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name, "labels": labels } });
+    let proof = signer.sign(&Candidate::of(&namespace, Destination::ThisCluster).claim());
+    namespace["metadata"]["annotations"] = json!({ "hyperfleet.io/ownership-proof": proof });
+    setup.world.add(namespace);
+}
+
+fn config_map(namespace: &str, name: &str, labels: &Value) -> Value {
+    json!({ "apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": { "namespace": namespace, "name": name, "labels": labels } })
+}
+
 #[test]
-fn namespace_stays_while_a_labelled_or_disowned_object_lives_in_it() {
+fn namespace_stays_while_anything_but_its_defaults_lives_in_it() {
     let disowned = json!({ "hyperfleet.io/disowned": id(2) });
     let foreign = json!({ "hyperfleet.io/adapter": "other", "hyperfleet.io/resource-id": id(9) });
-    for (labels, expected) in [
-        (disowned, Verdict::Keep(Keep::NotEmpty)),
-        (foreign, Verdict::Keep(Keep::NotEmpty)),
-        (json!({ "app": "shop" }), Verdict::Delete),
-    ] {
-        let mut setup = Setup::new(&[1], &[1]);
-        setup.config.policy.cluster_scoped = vec!["core/Namespace".parse().unwrap()];
-        let of_2 = json!({ "hyperfleet.io/adapter": "a", "hyperfleet.io/resource-id": id(2) });
-        for (kind, namespace, name, labels) in
-            [("Namespace", None, "team-b", &of_2), ("ConfigMap", Some("team-b"), "content", &labels)]
-        {
-            let metadata = json!({ "namespace": namespace, "name": name, "labels": labels });
-            setup.world.add(json!({ "apiVersion": "v1", "kind": kind, "metadata": metadata }));
+    let shop = json!({ "app": "shop" });
+    let cases = [
+        ("a disowned object", "content", &disowned, "", Verdict::Keep(Keep::NotEmpty)),
+        ("another adapter's object", "content", &foreign, "core/ConfigMap", Verdict::Keep(Keep::NotEmpty)),
+        ("a person's object", "content", &shop, "", Verdict::Keep(Keep::NotEmpty)),
+        (
+            "a person's object of another kind than is named",
+            "content",
+            &shop,
+            "core/Secret",
+            Verdict::Keep(Keep::NotEmpty),
+        ),
+        ("a person's object of a kind that is named", "content", &shop, "core/ConfigMap", Verdict::Delete),
+        ("what Kubernetes puts there", "kube-root-ca.crt", &Value::Null, "", Verdict::Delete),
+    ];
+    // Whatever is swept, and however many namespaces are looked into.
+    for (name, content, labels, goes_along, expected) in cases {
+        for (include, others) in [("", 0), ("core/Namespace", 0), ("core/Namespace", 11)] {
+            let mut setup = Setup::new(&[1], &[]);
+            setup.config.policy.goes_along = goes_along.parse().into_iter().collect();
+            setup.config.filter.include = include.parse().into_iter().collect();
+            add_namespace(&mut setup, "team-b");
+            (0..others).for_each(|other| add_namespace(&mut setup, &format!("other-{other}")));
+            setup.world.add(config_map("team-b", content, labels));
+            setup.at(0, None);
+            let found = setup.at(30, None);
+            assert_eq!(verdicts(&found)["team-b"], expected, "{name}: {include} {others}");
+            let others = verdicts(&found).into_iter().filter(|(name, _)| name.starts_with("other"));
+            assert!(others.into_iter().all(|(_, verdict)| verdict == Verdict::Delete), "{name}: an empty one goes");
+        }
+    }
+}
+
+#[test]
+fn plan_counts_what_a_namespace_takes_along() {
+    let mut setup = Setup::new(&[1], &[1]);
+    setup.config.policy.goes_along = vec!["core/ConfigMap".parse().unwrap()];
+    add_namespace(&mut setup, "team-b");
+    for name in ["one", "two", "kube-root-ca.crt"] {
+        setup.world.add(config_map("team-b", name, &Value::Null));
+    }
+    setup.at(0, None);
+    let found = setup.at(30, None);
+    let text = crate::report::text(&found, true);
+    let why = "its API resource is gone; in it: 2 core/ConfigMap";
+    assert!(text.lines().any(|line| line.starts_with("delete") && line.ends_with(why)), "{text}");
+    let json = crate::report::json(&found, &setup.config, Timestamp::UNIX_EPOCH);
+    assert_eq!(json["objects"][0]["in_it"], json!({ "core/ConfigMap": 2 }), "{json}");
+}
+
+#[test]
+fn owner_of_an_object_of_a_kind_that_is_not_swept_stays() {
+    for (include, exclude) in [("core/ConfigMap", ""), ("", "core/Secret")] {
+        let mut setup = Setup::new(&[1], &[1, 2]);
+        setup.config.filter.include = include.parse().into_iter().collect();
+        setup.config.filter.exclude = exclude.parse().into_iter().collect();
+        setup.at(0, None);
+        assert_eq!(names(&setup.at(30, None).plan), ["of-2"], "{include} {exclude}");
+        setup.world.add(json!({
+            "apiVersion": "v1", "kind": "Secret",
+            "metadata": {
+                "name": "living", "namespace": "team", "ownerReferences": [{ "uid": "uid-2" }],
+                "labels": { "hyperfleet.io/adapter": "a", "hyperfleet.io/resource-id": id(1) },
+            },
+        }));
+        let found = setup.at(31, None);
+        assert_eq!(
+            verdicts(&found),
+            [("of-2".to_owned(), Verdict::Keep(Keep::NotEmpty))].into(),
+            "{include} {exclude}"
+        );
+        assert_eq!(found.inventory, 2, "Secrets are not swept");
+    }
+}
+
+/// A world some of whose kinds and groups cannot be read.
+struct Unreadable<'a> {
+    world: &'a World,
+    kinds: &'a [&'a str],
+    group: Option<&'a str>,
+}
+
+fn unavailable(call: &str) -> Error {
+    Error { kind: ErrorKind::Unavailable, call: call.to_owned(), status: Some(503), message: "injected".to_owned() }
+}
+
+impl Objects for Unreadable<'_> {
+    async fn discover(&self) -> Result<Discovery, Error> {
+        let unread = self.group.map(|group| UnreadGroup { group: group.to_owned(), error: unavailable(group) });
+        Ok(Discovery { unread: unread.into_iter().collect(), ..self.world.discover().await? })
+    }
+
+    async fn list(&self, kind: &ServedKind, choice: Choice<'_>, each: &mut dyn FnMut(Candidate)) -> Result<(), Error> {
+        if self.kinds.contains(&kind.kind.kind.as_str()) {
+            return Err(unavailable("list"));
+        }
+        self.world.list(kind, choice, each).await
+    }
+
+    async fn read(&self, object: &ObjectRef) -> Result<Option<Value>, Error> {
+        self.world.read(object).await
+    }
+
+    async fn create(&self, object: &Value) -> Result<Value, Error> {
+        self.world.create(object).await
+    }
+
+    async fn delete(&self, object: &ObjectRef, fence: Fence<'_>) -> Result<Deletion, Error> {
+        self.world.delete(object, fence).await
+    }
+}
+
+#[test]
+fn kind_that_is_not_swept_and_cannot_be_read_holds_a_pass_with_an_orphan() {
+    let cases: [(&str, &[&str], Option<&str>, usize); 6] = [
+        ("all can be read", &[], None, 0),
+        ("a kind that could own or live somewhere", &["Secret"], None, 1),
+        ("two kinds, each of which is asked for several times", &["Secret", "ConfigMap"], None, 2),
+        ("Events, with which nothing is lost", &["Event"], None, 0),
+        ("a group", &[], Some("example.com"), 1),
+        ("measurements", &[], Some("metrics.k8s.io"), 0),
+    ];
+    for (name, kinds, group, expected) in cases {
+        let mut setup = Setup::new(&[1], &[1, 2]);
+        setup.config.filter.include = vec!["core/ConfigMap".parse().unwrap()];
+        for kind in ["Secret", "Event"] {
+            setup
+                .world
+                .add(json!({ "apiVersion": "v1", "kind": kind, "metadata": { "name": "a", "namespace": "team" } }));
         }
         setup.at(0, None);
-        assert_eq!(verdicts(&setup.at(30, None))["team-b"], expected, "{labels}");
+        let now: Timestamp = "2026-02-01T13:00:00Z".parse().unwrap();
+        let objects = Unreadable { world: &setup.world, kinds, group };
+        let policy = (&setup.config.policy, &setup.config.filter);
+        let found = block_on(survey(&objects, &setup.world, policy, &mut setup.strikes, async || None, || now));
+        let unread = match found.plan.holds() {
+            [] => 0,
+            [Hold::IncompleteInventory { unread }] => unread.len(),
+            holds => panic!("{name}: {holds:?}"),
+        };
+        assert_eq!(unread, expected, "{name}");
     }
+    // Without an orphan, nothing could go along.
+    let mut setup = Setup::new(&[1, 2], &[1, 2]);
+    setup.config.filter.include = vec!["core/ConfigMap".parse().unwrap()];
+    let objects = Unreadable { world: &setup.world, kinds: &["Secret"], group: Some("example.com") };
+    let policy = (&setup.config.policy, &setup.config.filter);
+    let found = block_on(survey(&objects, &setup.world, policy, &mut setup.strikes, async || None, Timestamp::now));
+    assert_eq!(found.release, Release::Go);
 }
 
 #[test]

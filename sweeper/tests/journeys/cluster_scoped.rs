@@ -15,7 +15,6 @@ async fn cluster_scoped_orphan_is_shown_and_kept_unless_its_kind_is_allowed() ->
     let world = World::new().await?;
     let gone = world.cluster(1).await?;
     let client = world.control_plane.client().await?;
-    let labels = json!({ "hyperfleet.io/adapter": world.adapter, "hyperfleet.io/resource-id": gone });
     let all = |group, version, kind| {
         Api::<DynamicObject>::all_with(
             client.clone(),
@@ -41,8 +40,7 @@ async fn cluster_scoped_orphan_is_shown_and_kept_unless_its_kind_is_allowed() ->
     ];
     let scoped = [&namespace, &definition, &role];
     for (api, (_, manifest)) in scoped {
-        let mut manifest = manifest.clone();
-        manifest["metadata"]["labels"] = labels.clone();
+        let manifest = world.signed(manifest.clone(), &gone)?;
         api.create(&PostParams::default(), &serde_json::from_value(manifest)?).await?;
     }
     world.create(world.config_map("orphan", &gone)).await?;
@@ -65,7 +63,11 @@ async fn cluster_scoped_orphan_is_shown_and_kept_unless_its_kind_is_allowed() ->
     }
     sweeper.stop().await?;
 
-    let allowed = setup.with("kinds.cluster_scoped", json!(["ClusterRole"])).run()?;
+    let setup = setup.with("kinds.cluster_scoped", json!(["ClusterRole"]));
+    let refused = setup.output(&["run"]).await?;
+    let said = String::from_utf8(refused.stderr)?;
+    ensure!(said.contains("name the key's file in `signing_key_files`"), "{said}");
+    let allowed = setup.with("signing_key_files", json!([world.signing_key()?])).run()?;
     await_condition("the role to go", PATIENCE, async || {
         ensure!(role.0.get_opt(&role.1.0).await?.is_none(), "it is there");
         Ok(())

@@ -1,44 +1,85 @@
 //! What Kubernetes deletes along with an orphan: a namespace's content, and what names the orphan as its owner.
 
 use anyhow::{Result, ensure};
-use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
 use kube::Api;
-use kube::api::{DeleteParams, PostParams};
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use lifecycle_e2e::{PATIENCE, await_condition, unique};
 use serde_json::json;
 
 use crate::world::World;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn namespace_of_an_orphan_goes_after_the_last_disowned_object_in_it() -> Result<()> {
+async fn namespace_of_an_orphan_goes_after_the_last_object_that_must_stay() -> Result<()> {
     let world = World::new().await?;
     world.living("living").await?;
     let gone = world.cluster(1).await?;
     let client = world.control_plane.client().await?;
     let (namespaces, name) = (Api::<Namespace>::all(client.clone()), unique("orphan"));
-    let labels = json!({ "hyperfleet.io/adapter": world.adapter, "hyperfleet.io/resource-id": gone });
-    let namespace = serde_json::from_value(json!({ "metadata": { "name": name, "labels": labels } }))?;
+    let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
+    let namespace = serde_json::from_value(world.signed(namespace, &gone)?)?;
     namespaces.create(&PostParams::default(), &namespace).await?;
     // An adapter that disowns an object takes its own label away.
     let disowned = json!({ "metadata": { "name": "disowned", "labels": { "hyperfleet.io/disowned": gone } } });
-    let content = Api::<ConfigMap>::namespaced(client, &name);
+    let content = Api::<ConfigMap>::namespaced(client.clone(), &name);
     content.create(&PostParams::default(), &serde_json::from_value(disowned)?).await?;
+    let secrets = Api::<Secret>::namespaced(client, &name);
+    let of_a_person = json!({ "metadata": { "name": "of-a-person" } });
+    secrets.create(&PostParams::default(), &serde_json::from_value(of_a_person)?).await?;
     world.force_delete(&gone).await?;
 
-    let kinds = json!({ "cluster_scoped": ["core/Namespace"] });
-    let sweeper = world.sweeper()?.with("kinds", kinds).with("grace", "1ms").run()?;
-    sweeper.await_metric("candidates{kind=\"core/Namespace\",verdict=\"not_empty\"} 1").await?;
+    // Namespaces alone are swept; what lives in them can be of any kind.
+    let kinds = json!({ "include": ["core/Namespace"], "cluster_scoped": ["core/Namespace"] });
+    let setup = world.sweeper()?.with("kinds", kinds).with("grace", "1ms");
+    let setup = setup.with("signing_key_files", json!([world.signing_key()?]));
+    let sweeper = setup.run()?;
+    let not_empty = "candidates{kind=\"core/Namespace\",verdict=\"not_empty\"} 1";
+    sweeper.await_metric(not_empty).await?;
     sweeper.await_passes(2).await?;
     ensure!(content.get_opt("disowned").await?.is_some(), "what was disowned survives");
     ensure!(namespaces.get(&name).await?.metadata.deletion_timestamp.is_none(), "and so does its namespace");
 
     content.delete("disowned", &DeleteParams::default()).await?;
+    sweeper.await_passes(2).await?;
+    sweeper.await_metric(not_empty).await?;
+    ensure!(namespaces.get(&name).await?.metadata.deletion_timestamp.is_none(), "it has what nobody labelled");
+    let plan = String::from_utf8(setup.output(&["plan"]).await?.stdout)?;
+    ensure!(plan.lines().any(|row| row.contains(&name) && row.ends_with("in it: 1 core/Secret")), "{plan}");
+
+    secrets.delete("of-a-person", &DeleteParams::default()).await?;
     await_condition("the namespace to go", PATIENCE, async || {
         ensure!(namespaces.get_opt(&name).await?.is_none(), "it is there");
         Ok(())
     })
     .await?;
     world.assert_names(&["living"]).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn owner_stays_while_it_owns_the_object_of_a_living_cluster_of_a_kind_that_is_not_swept() -> Result<()> {
+    let world = World::new().await?;
+    let (lives, gone) = (world.cluster(1).await?, world.cluster(1).await?);
+    let uid = world.create(world.config_map("orphan", &gone)).await?;
+    let mut secret = world.config_map("living", &lives);
+    let data = secret["data"].take();
+    secret["stringData"] = data;
+    let owner = json!({ "apiVersion": "v1", "kind": "ConfigMap", "name": "orphan", "uid": uid });
+    secret["metadata"]["ownerReferences"] = json!([owner]);
+    let secrets: Api<Secret> = world.namespace.api().await?;
+    secrets.create(&PostParams::default(), &serde_json::from_value(secret)?).await?;
+    world.force_delete(&gone).await?;
+
+    let sweeper = world.sweeper()?.with("kinds.include", json!(["core/ConfigMap"])).with("grace", "1ms").run()?;
+    sweeper.await_metric("candidates{kind=\"core/ConfigMap\",verdict=\"not_empty\"} 1").await?;
+    sweeper.await_passes(2).await?;
+    world.assert_names(&["orphan"]).await?;
+    ensure!(secrets.get_opt("living").await?.is_some(), "Kubernetes deletes nothing along");
+
+    let orphaned = json!({ "metadata": { "ownerReferences": null } });
+    secrets.patch("living", &PatchParams::default(), &Patch::Merge(orphaned)).await?;
+    world.await_names(&[]).await?;
+    ensure!(secrets.get_opt("living").await?.is_some(), "it lives");
+    Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -9,11 +9,14 @@ mod world;
 
 mod breaker;
 mod cluster_scoped;
+mod doubts;
 mod dry_run;
 mod exit_codes;
 mod fences;
 mod force_delete;
 mod goes_along;
 mod inventory;
+mod late_word;
+mod ready;
 mod replicas;
 mod unknown_answers;

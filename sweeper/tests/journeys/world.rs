@@ -9,6 +9,9 @@ use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{ConfigMap, Event};
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, ResourceExt as _};
+use lifecycle_core::destination::Destination;
+use lifecycle_core::proof::Signer;
+use lifecycle_core::sweep::Candidate;
 use lifecycle_e2e::api::LocalApi;
 use lifecycle_e2e::fault::{Proxy, Request, When};
 use lifecycle_e2e::kube::{ControlPlane, TestNamespace};
@@ -22,6 +25,8 @@ use crate::program::Setup;
 pub(crate) const CANARY: &str = "00000000-0000-7000-8000-000000000000";
 /// How the ids of all other clusters begin.
 pub(crate) const ID_PREFIX: &str = "0198c0de-";
+/// The key by which the adapter signs its cluster-scoped objects.
+const SIGNING_KEY: &[u8] = &[7; 32];
 /// The name of the sweepers' Lease.
 const LEASE: &str = "sweeper";
 
@@ -118,6 +123,23 @@ impl World {
     /// The path of the audit file.
     pub(crate) fn audit(&self) -> PathBuf {
         self.files.path().join("audit.jsonl")
+    }
+
+    /// The path of a file with the key that [`signed`](Self::signed) uses.
+    pub(crate) fn signing_key(&self) -> Result<PathBuf> {
+        let path = self.files.path().join("signing.key");
+        fs::write(&path, SIGNING_KEY)?;
+        Ok(path)
+    }
+
+    /// The manifest of an object without a namespace that the adapter made for a cluster, with its ownership proof.
+    pub(crate) fn signed(&self, mut manifest: Value, id: &str) -> Result<Value> {
+        manifest["metadata"]["labels"] =
+            json!({ "hyperfleet.io/adapter": self.adapter, "hyperfleet.io/resource-id": id });
+        let candidate = Candidate::of(&manifest, Destination::ThisCluster);
+        let proof = Signer::new(SIGNING_KEY)?.sign(&candidate.claim());
+        manifest["metadata"]["annotations"] = json!({ "hyperfleet.io/ownership-proof": proof });
+        Ok(manifest)
     }
 
     /// The audit records about an object, in the order in which they were written.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::body::Body;
 use lifecycle_api_client::RetryPolicy;
 use lifecycle_core::api_call::Method as CallMethod;
 use lifecycle_e2e::scripted::{Scripted, status};
@@ -10,6 +11,7 @@ use lifecycle_service::metrics::Exposition;
 use tokio::net::TcpListener;
 
 use super::*;
+use crate::admin::Readiness;
 use crate::metrics::{MetricIdentity, Metrics};
 
 fn settings(base_url: String) -> Settings {
@@ -27,7 +29,12 @@ fn settings(base_url: String) -> Settings {
 
 fn observers() -> Observers {
     let identity = MetricIdentity { adapter: "a".to_owned(), version: "1".to_owned(), commit: "c".to_owned() };
-    Observers { propagate: true, suspicion: Suspicion::default(), metrics: Arc::new(Metrics::new(&identity)) }
+    Observers {
+        propagate: true,
+        suspicion: Suspicion::default(),
+        metrics: Arc::new(Metrics::new(&identity)),
+        identity: Arc::default(),
+    }
 }
 
 fn api(base_url: String) -> HttpApi {
@@ -38,6 +45,7 @@ fn request(method: CallMethod, url: &str) -> ApiRequest {
     ApiRequest {
         method,
         url: url.to_owned(),
+        url_template: url.to_owned(),
         timeout: None,
         retry_attempts: None,
         retry_backoff: None,
@@ -46,7 +54,7 @@ fn request(method: CallMethod, url: &str) -> ApiRequest {
     }
 }
 
-async fn call(api: &HttpApi, request: &ApiRequest) -> Result<ApiResponse, ApiFailure> {
+async fn call(api: &HttpApi, request: &ApiRequest) -> Result<Answer, ApiFailure> {
     api.call(request, &CallContext::default()).await
 }
 
@@ -118,8 +126,8 @@ async fn request_has_method_headers_and_body_of_the_task() {
     };
     let parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
     let trace = TraceContext::parse(Some(parent), Some("v=1"));
-    let response = api.call(&put, &CallContext { trace, deadline: None }).await.unwrap();
-    assert_eq!(response, ApiResponse { status: 200, body: "again".to_owned(), attempts: 1 });
+    let response = api.call(&put, &CallContext { trace, ..CallContext::default() }).await.unwrap();
+    assert_eq!((response.status.as_u16(), response.body.as_str(), response.attempts), (200, "again", 1));
     {
         let requests = server.asked();
         assert_eq!(requests[0].parts.method, "PUT");
@@ -144,7 +152,7 @@ async fn trace_context_is_sent_only_if_configured() {
     let server = Scripted::start([]).await.unwrap();
     let api = HttpApi::new(settings(server.url()), Observers { propagate: false, ..observers() }).unwrap();
     let trace = TraceContext::parse(Some("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"), None);
-    api.call(&request(CallMethod::Get, "x"), &CallContext { trace, deadline: None }).await.unwrap();
+    api.call(&request(CallMethod::Get, "x"), &CallContext { trace, ..CallContext::default() }).await.unwrap();
     assert_eq!(server.header(0, "traceparent"), None);
 }
 
@@ -153,20 +161,26 @@ async fn zero_attempts_mean_the_clients_default() {
     let server = Scripted::start([503, 503, 200].map(status)).await.unwrap();
     let post = ApiRequest { retry_attempts: Some(0), ..request(CallMethod::Post, "x") };
     let response = call(&api(server.url()), &post).await.unwrap();
-    assert_eq!((response.status, response.attempts), (200, 3));
+    assert_eq!((response.status.as_u16(), response.attempts), (200, 3));
 }
 
 #[tokio::test]
 async fn attempts_are_counted_by_endpoint_and_status_class() {
     let server = Scripted::start([status(503), status(200)]).await.unwrap();
     let api = api(server.url());
+    let by_kind = ApiRequest {
+        url_template: "{{ .kind }}/{{ .id }}?x={{ .x }}".to_owned(),
+        ..request(CallMethod::Get, "clusters/c-1?x=y")
+    };
     call(&api, &request(CallMethod::Get, "clusters/c-1?x=y")).await.unwrap();
+    call(&api, &by_kind).await.unwrap();
     let foreign = server.url().replace("127.0.0.1", "localhost");
     call(&api, &request(CallMethod::Get, &format!("{foreign}/private/7"))).await.unwrap();
     let text = api.observers.metrics.expose(Exposition::Classic);
     let series = [
         r#"api="hyperfleet",method="GET",endpoint="/clusters/{id}",status_code="5xx"} 1"#,
         r#"api="hyperfleet",method="GET",endpoint="/clusters/{id}",status_code="2xx"} 1"#,
+        r#"api="hyperfleet",method="GET",endpoint="/{id}/{id}",status_code="2xx"} 1"#,
         r#"api="external",method="GET",endpoint="external",status_code="2xx"} 1"#,
     ];
     for series in series {
@@ -207,6 +221,40 @@ async fn invalid_url_or_header_fails_without_an_attempt() {
     }
     let failure = call(&api, &request(CallMethod::Get, "ftp://user:hunter2@x/y?token=hunter2")).await.unwrap_err();
     assert_eq!(failure.message, "`ftp://**REDACTED**@x/y?token=**REDACTED**` is not a valid URL");
+}
+
+#[tokio::test]
+async fn adapter_that_meets_another_service_is_not_ready_until_the_api_answers() {
+    let page = || {
+        let mut page = status(404);
+        *page.body_mut() = Body::from("<html>");
+        page
+    };
+    let mut own = status(200);
+    own.headers_mut().insert("content-type", HeaderValue::from_static("application/json"));
+    *own.body_mut() = Body::from("{}");
+    let server = Scripted::start([page(), page(), page(), page(), own]).await.unwrap();
+    let readiness = Readiness::default();
+    let observers = Observers { identity: Arc::new(Identity::new(readiness.clone())), ..observers() };
+    let api = HttpApi::new(settings(server.url()), observers).unwrap();
+    for expected in [false, false, true] {
+        call(&api, &request(CallMethod::Get, "clusters/c-1?x=y")).await.unwrap();
+        assert_eq!(readiness.stranger().is_some(), expected);
+    }
+    let reason = readiness.stranger().unwrap();
+    assert!(reason.starts_with("this does not look like the HyperFleet API: /api/hyperfleet/v1/clusters/c-1 answers"));
+    // The adapter asks again on its own: first the page answers, then the API.
+    let healed = async {
+        while readiness.stranger().is_some() {
+            tokio::task::yield_now().await
+        }
+    };
+    tokio::select! {
+        () = api.ask_again(Duration::from_millis(1)) => unreachable!("it never returns"),
+        () = healed => {}
+    }
+    let paths: Vec<_> = server.asked().iter().map(|asked| asked.parts.uri.path().to_owned()).collect();
+    assert_eq!(paths, vec!["/api/hyperfleet/v1/clusters/c-1"; 5]);
 }
 
 #[test]

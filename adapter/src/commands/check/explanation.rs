@@ -9,6 +9,8 @@ use serde_json::{Value, json};
 pub(super) fn text(reach: &Reach<'_>) -> String {
     let resource = reach.resource;
     let mut text = format!("\n{} ({} {})\n", resource.name, resource.kind.api_version(), resource.kind.kind);
+    let adopts = if resource.adopt { "yes, by its first update" } else { "no" };
+    let _ = writeln!(text, "  takes over an object that no adapter wrote: {adopts}");
     for reached in &reach.rows {
         let _ = writeln!(text, "  {:>3}  {}: {}", reached.row.number(), reached.row.condition(), outcomes(reached));
     }
@@ -36,6 +38,7 @@ pub(super) fn value(reach: &Reach<'_>) -> Value {
         "name": reach.resource.name,
         "apiVersion": reach.resource.kind.api_version(),
         "kind": reach.resource.kind.kind,
+        "adopt": reach.resource.adopt,
         "rows": rows.collect::<Vec<_>>(),
     })
 }

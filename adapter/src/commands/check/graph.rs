@@ -11,20 +11,17 @@ use std::fmt::Write as _;
 use lifecycle_core::task::Resource;
 use lifecycle_core::task::reach::{Asks, End, Question, Reach, Step};
 
-/// A Markdown page with a flowchart for each resource.
-pub(super) fn page(resources: &[Reach<'_>]) -> String {
-    let section = |reach: &Reach<'_>| {
-        let resource = reach.resource;
-        let kind = &resource.kind;
-        format!(
-            "## {}\n\nWhat can become of this {} ({}) on an event.\n\n```mermaid\n{}```\n",
-            resource.name,
-            kind.kind,
-            kind.api_version(),
-            flowchart(reach)
-        )
-    };
-    resources.iter().map(section).collect::<Vec<_>>().join("\n")
+/// A Markdown page with the flowchart of a resource.
+pub(super) fn page(reach: &Reach<'_>) -> String {
+    let resource = reach.resource;
+    let kind = &resource.kind;
+    format!(
+        "## {}\n\nWhat can become of this {} ({}) on an event.\n\n```mermaid\n{}```\n",
+        resource.name,
+        kind.kind,
+        kind.api_version(),
+        flowchart(reach)
+    )
 }
 
 /// The flowchart of one resource.
@@ -105,7 +102,7 @@ fn failure_label(question: &Question) -> &'static str {
 
 /// Replaces each character that Mermaid or HTML could interpret by Mermaid's decimal character code, such as
 /// `#34;`.
-fn escaped(text: &str) -> String {
+pub(super) fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
         let is_plain = character.is_alphanumeric() || " _.,()?!=-+*/'|[]".contains(character);

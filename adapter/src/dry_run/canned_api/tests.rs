@@ -27,7 +27,7 @@ fn first_matching_entry_answers() {
     ];
     for (name, method, url, status, body, entry) in cases {
         let answer = api.answer(method, url);
-        assert_eq!((answer.status, answer.body.as_str()), (status, body), "{name}");
+        assert_eq!((answer.status.as_u16(), answer.body.as_str()), (status, body), "{name}");
         assert_eq!(api.answered_by().last(), Some(&entry), "{name}");
     }
 }
@@ -38,8 +38,31 @@ fn answers_of_an_entry_come_in_order_and_the_last_repeats() {
         { "match": { "method": "GET", "urlPattern": "/a" }, "responses": [{ "statusCode": 503 }, { "statusCode": 404 }] },
         { "match": { "method": "GET", "urlPattern": "/b" }, "responses": [{ "statusCode": 500 }] },
     ] }));
-    let given = ["/a", "/b", "/a", "/a"].map(|url| api.answer("GET", url).status);
+    let given = ["/a", "/b", "/a", "/a"].map(|url| api.answer("GET", url).status.as_u16());
     assert_eq!(given, [503, 500, 404, 404]);
+}
+
+#[test]
+fn canned_404_is_the_apis_own_unless_its_author_says_otherwise() {
+    let path = "/api/hyperfleet/v1/clusters/a";
+    let is_own = |response: Value| {
+        let file = json!({ "responses": [{ "match": { "method": "*", "urlPattern": "." }, "responses": [response] }] });
+        let answer = api(file).answer("GET", &format!("{path}?fields=id"));
+        (lifecycle_api_client::lookup::check_absence(path, &answer).is_ok(), answer.body)
+    };
+    let page = json!({ "statusCode": 404, "body": "<html>", "headers": { "content-type": ["text/html"] } });
+    let cases = [
+        ("nothing but the status", json!({ "statusCode": 404 }), true),
+        ("a text of its own", json!({ "statusCode": 404, "body": { "detail": "gone" } }), true),
+        ("a wrong URL", json!({ "statusCode": 404, "body": { "code": "HYPERFLEET-NTF-000" } }), false),
+        ("another resource", json!({ "statusCode": 404, "body": { "instance": "/clusters/b" } }), false),
+        ("another media type", json!({ "statusCode": 404, "headers": { "Content-Type": "application/json" } }), false),
+        ("a page", page.clone(), false),
+    ];
+    for (name, response, expected) in cases {
+        assert_eq!(is_own(response).0, expected, "{name}");
+    }
+    assert_eq!(is_own(page).1, "<html>", "text is sent as it is written");
 }
 
 #[test]
@@ -64,6 +87,11 @@ fn entry_without_answers_or_with_a_bad_pattern_is_an_error() {
     let cases = [
         ("no answers", json!({ "match": { "method": "GET", "urlPattern": "/" }, "responses": [] }), "has no answers"),
         ("no pattern", json!({ "match": { "method": "GET" }, "responses": [{}] }), "urlPattern is empty"),
+        (
+            "no HTTP status",
+            json!({ "match": { "urlPattern": "." }, "responses": [{ "statusCode": 4040 }] }),
+            "has an answer with the statusCode 4040",
+        ),
         (
             "no regular expression",
             json!({ "match": { "urlPattern": "(" }, "responses": [{}] }),

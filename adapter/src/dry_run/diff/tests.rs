@@ -31,7 +31,7 @@ fn diff_classifies_the_change_of_an_object() {
     ];
     for (name, before, after, expected) in cases {
         let side = |object: Option<&Value>| object.cloned().into_iter().collect::<Vec<_>>();
-        let diffs = compare(&side(before), &side(after));
+        let diffs = compare(&side(before), &side(after), &Redactor::default());
         assert_eq!(diffs.first().map(|diff| diff.change), expected, "{name}");
     }
 }
@@ -40,13 +40,13 @@ fn diff_classifies_the_change_of_an_object() {
 fn diff_ignores_fields_that_the_server_sets() {
     let before = object("1", "1", json!({ "k": "v" }));
     let after = object("1", "2", json!({ "k": "v" }));
-    assert_eq!(compare(&[before], &[after]), []);
+    assert_eq!(compare(&[before], &[after], &Redactor::default()), []);
 }
 
 #[test]
 fn diff_shows_changed_lines_with_context() {
     let data = |last: &str| json!({ "a": "1", "b": "2", "c": "3", "d": "4", "e": last });
-    let diffs = compare(&[object("1", "1", data("5"))], &[object("1", "2", data("6"))]);
+    let diffs = compare(&[object("1", "1", data("5"))], &[object("1", "2", data("6"))], &Redactor::default());
     let diff = &diffs.first().expect("a difference").diff;
     assert!(diff.contains("\n   d: \"4\"\n-  e: \"5\"\n+  e: \"6\"\n"), "{diff}");
     assert!(!diff.contains("apiVersion"), "{diff}");
@@ -58,6 +58,7 @@ fn diff_treats_api_versions_of_a_group_as_one_object() {
     before["apiVersion"] = json!("apps/v1beta1");
     let mut after = before.clone();
     after["apiVersion"] = json!("apps/v1");
-    let changes: Vec<_> = compare(&[before], &[after]).into_iter().map(|diff| diff.change).collect();
+    let changes: Vec<_> =
+        compare(&[before], &[after], &Redactor::default()).into_iter().map(|diff| diff.change).collect();
     assert_eq!(changes, [Change::Updated]);
 }

@@ -23,6 +23,7 @@ use super::{
     ResourceTrace, Trace,
 };
 use crate::dry_run::diff;
+use crate::dry_run::redact::{self, Redactor};
 use crate::fetch::CallRecord;
 use crate::pass::{PassReport, PassStatus};
 use crate::transport::memory::Operation;
@@ -58,6 +59,7 @@ impl Recording<'_> {
     #[must_use]
     pub fn trace(&self) -> Trace {
         let report = self.report;
+        let redactor = Redactor::of(self.task, &report.scope, self.before.iter().chain(self.after));
         let post = report.post.as_ref();
         let mut errors = std::collections::BTreeMap::<_, String>::new();
         for error in report.errors() {
@@ -66,22 +68,27 @@ impl Recording<'_> {
             text.push_str(&error.to_string());
         }
         let mut warnings: Vec<String> = report
-            .preconditions
+            .replaced
             .iter()
-            .flat_map(|result| result.warnings.iter().map(|warning| format!("precondition {}: {warning}", result.name)))
+            .map(|error| format!("param {}: its default is used: {}", error.step, error.message))
             .collect();
+        warnings.extend(report.preconditions.iter().flat_map(|result| {
+            result.warnings.iter().map(|warning| format!("precondition {}: {warning}", result.name))
+        }));
         warnings.extend(post.iter().flat_map(|post| post.warnings.iter().cloned()));
-        Trace {
+        let mut trace = Trace {
             event: self.event(),
             status: if report.status() == PassStatus::Failed { "failed" } else { "success" },
             phases: Phase::ALL.map(|phase| self.phase(phase)).into(),
-            params: self.params(),
+            params: self.params(&redactor),
             param_sources: self.param_sources(),
+            failed_param: report.params_error.as_ref().map(|error| error.step.clone()),
             preconditions: report.preconditions.iter().map(precondition).collect(),
             resources: report.outcomes.iter().map(|outcome| self.resource(outcome)).collect(),
             decisions: report.outcomes.iter().map(|outcome| self.decision(outcome)).collect(),
-            diffs: diff::compare(self.before, self.after),
-            discovered_resources: match report.scope.get("resources").map(with_integers) {
+            diffs: diff::compare(self.before, self.after, &redactor),
+            discovered_resources: match report.scope.get("resources").map(|value| redactor.value(&with_integers(value)))
+            {
                 Some(Value::Object(resources)) => resources,
                 Some(_) | None => Map::new(),
             },
@@ -91,7 +98,9 @@ impl Recording<'_> {
             warnings,
             api_requests: self.requests(),
             transport_operations: self.operations.iter().map(operation).collect(),
-        }
+        };
+        trace.redact(&redactor);
+        trace
     }
 
     fn event(&self) -> EventTrace {
@@ -147,9 +156,14 @@ impl Recording<'_> {
         PhaseTrace { phase: phase.as_str(), status, detail }
     }
 
-    fn params(&self) -> Map<String, Value> {
-        let variables = self.report.scope.variables().filter(|(name, _)| *name != "resources");
-        variables.map(|(name, value)| (name.to_owned(), with_integers(value))).collect()
+    fn params(&self, redactor: &Redactor) -> Map<String, Value> {
+        let scope = &self.report.scope;
+        let value = |name: &str, value: &Value| match scope.is_concealed(name) {
+            true => redact::concealed(value, None),
+            false => redactor.value(&with_integers(value)),
+        };
+        let variables = scope.variables().filter(|(name, _)| *name != "resources");
+        variables.map(|(name, variable)| (name.to_owned(), value(name, variable))).collect()
     }
 
     fn param_sources(&self) -> Vec<ParamSource> {
@@ -199,6 +213,7 @@ impl Recording<'_> {
             resource: gate.resource.clone(),
             gate: gate.name.clone(),
             answer: gate.answer_text(),
+            awaits: gate.awaits.clone(),
             expression: expression(gate).map(|expression| one_line(expression.source())),
             readings: gate
                 .readings
@@ -288,8 +303,10 @@ fn status(outcome: &Outcome) -> &'static str {
                 SkipReason::WhenFalse
                 | SkipReason::CreateGateFalse
                 | SkipReason::ApplyGateFalse
+                | SkipReason::NotOurs
                 | SkipReason::EarlierFailure,
-            ),
+            )
+            | Decision::Wait(WaitReason::NotYet(_)),
         ) => "skipped",
         _ => "success",
     }
@@ -304,7 +321,8 @@ fn operation_word(decision: &Decision) -> &'static str {
         Decision::Disown(_) => "disown",
         Decision::Recreate { .. } => "recreate",
         Decision::Delete | Decision::Wait(WaitReason::Deleting) | Decision::Skip(SkipReason::AlreadyAbsent) => "delete",
-        Decision::Wait(WaitReason::Terminating | WaitReason::DisownPending(_)) | Decision::Skip(_) => "skip",
+        Decision::Wait(WaitReason::Terminating | WaitReason::DisownPending(_) | WaitReason::NotYet(_))
+        | Decision::Skip(_) => "skip",
         Decision::Fail(_) => "",
     }
 }

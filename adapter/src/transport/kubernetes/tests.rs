@@ -27,7 +27,7 @@ fn only_requests_without_the_api_servers_answer_raise_suspicion() {
         let suspicion = Suspicion::default();
         let end = observer(metrics(), suspicion.clone())();
         assert!(!suspicion.is_raised(), "{name}: it has only begun");
-        end(&CallRecord { verb: Verb::Get, kind: "Job", status, is_answered, duration: Duration::ZERO });
+        end(&CallRecord { verb: Verb::Get, kind: "Job", status, is_answered, duration: Duration::ZERO, warnings: 0 });
         assert_eq!(suspicion.is_raised(), expected, "{name}");
         if let Some(status) = status.filter(|_| is_answered) {
             assert_eq!(verdict(Ok(status)).is_err(), expected, "{name}: the probe");

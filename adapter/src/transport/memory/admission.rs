@@ -3,6 +3,7 @@
 use lifecycle_core::id::GroupVersionKind;
 use serde_json::{Map, Value};
 
+use super::server;
 use lifecycle_core::object_ref::ObjectRef;
 
 /// Returns the reason why an API server would refuse the object, if there is one.
@@ -16,7 +17,7 @@ pub(super) fn problem(object: &Value) -> Option<String> {
     } else if !has_plain_maps(object) {
         Some("metadata.labels and metadata.annotations must map strings to strings".to_owned())
     } else {
-        None
+        server::secret_problem(&subject.kind, object)
     }
 }
 

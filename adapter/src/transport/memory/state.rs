@@ -9,13 +9,16 @@ use lifecycle_core::write::{Target, WriteError, WriteErrorKind};
 use serde_json::Value;
 
 use super::operation::Operation;
+use super::server;
 use lifecycle_core::object_ref::ObjectRef;
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct State {
     pub(super) now: Timestamp,
     pub(super) objects: BTreeMap<Key, Stored>,
     pub(super) operations: Vec<Operation>,
+    /// The namespaces that were deleted, and whose objects are still there.
+    pub(super) deleted_namespaces: Vec<String>,
     revision: u64,
     uids: u64,
 }
@@ -43,14 +46,16 @@ impl State {
         Self { now, ..Self::default() }
     }
 
-    /// Adds the fields that a server sets at creation: UID, creation timestamp, and resource version.
-    pub(super) fn admit(&mut self, mut object: Value) -> Value {
+    /// Adds the fields that a server sets at creation: UID, creation timestamp, resource version, and generation.
+    pub(super) fn admit(&mut self, key: &Key, mut object: Value) -> Value {
         self.uids += 1;
         fill(&mut object, "uid", Some(format!("00000000-0000-4000-8000-{:012x}", self.uids).into()));
         fill(&mut object, "creationTimestamp", Some(self.timestamp()));
         fill(&mut object, "resourceVersion", Some(self.next_version()));
         // A test's object may bring its own resource version. Continue after that number, so that it stays
         // unique.
+        server::encode_secret(&key.kind(), &mut object);
+        server::begin_generation(&key.kind(), &mut object);
         let revision = metadata_text(&object, "resourceVersion").parse().unwrap_or_default();
         self.revision = self.revision.max(revision);
         object
@@ -89,6 +94,15 @@ impl Stored {
 impl Key {
     pub(super) fn new(kind: &GroupVersionKind, namespace: Option<String>, name: String) -> Self {
         Self { group: kind.group.clone(), kind: kind.kind.clone(), namespace: namespace.unwrap_or_default(), name }
+    }
+
+    pub(super) fn of(object_ref: &ObjectRef) -> Self {
+        Self::new(&object_ref.kind, object_ref.namespace.clone(), object_ref.name.clone())
+    }
+
+    /// The kind, without a version.
+    pub(super) fn kind(&self) -> GroupVersionKind {
+        GroupVersionKind { group: self.group.clone(), version: String::new(), kind: self.kind.clone() }
     }
 }
 

@@ -334,3 +334,48 @@ fn resource_version_of_an_initial_object_is_never_reused() {
         store.objects().iter().map(|object| object["metadata"]["resourceVersion"].clone()).collect();
     assert_eq!(versions, ["41", "42"]);
 }
+
+#[tokio::test]
+async fn generation_counts_changes_of_what_the_author_asks_for() {
+    let widget = |size: u32, label: &str| {
+        json!({ "apiVersion": "example.io/v1", "kind": "Widget", "spec": { "size": size },
+                "metadata": { "name": "x", "namespace": "a", "labels": { "l": label }, "generation": 7 } })
+    };
+    let store = store();
+    let created = store.create(&widget(1, "a"), &Destination::ThisCluster).await.unwrap();
+    assert_eq!(created["metadata"]["generation"], 1, "the server sets it, not the manifest");
+    let steps = [("nothing", widget(1, "a"), 1), ("a label", widget(1, "b"), 1), ("the spec", widget(2, "b"), 2)];
+    for (name, desired, expected) in steps {
+        let updated = store.update(&desired, &target(&created), &unmanaged()).await.unwrap();
+        assert_eq!(updated["metadata"]["generation"], expected, "{name}");
+    }
+    let patched = store.patch(&json!({ "status": { "ready": true } }), &target(&created)).await.unwrap().unwrap();
+    assert_eq!(patched["metadata"]["generation"], 2, "the status");
+    let patched = store.patch(&json!({ "spec": { "size": 3 } }), &target(&created)).await.unwrap().unwrap();
+    assert_eq!(patched["metadata"]["generation"], 3, "a patch of the spec");
+    let map = store.create(&map("x", json!({})), &Destination::ThisCluster).await.unwrap();
+    assert_eq!(map["metadata"].get("generation"), None, "a kind without generation");
+}
+
+#[tokio::test]
+async fn secret_text_becomes_encoded_data() {
+    let secret = |fields: Value| {
+        let mut secret = map("x", json!({}));
+        secret.as_object_mut().unwrap().remove("data");
+        secret["kind"] = json!("Secret");
+        secret.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        secret
+    };
+    let store = store();
+    let desired = secret(json!({ "data": { "a": "MQ==", "b": "Mg==" }, "stringData": { "b": "hi" } }));
+    let created = store.create(&desired, &Destination::ThisCluster).await.unwrap();
+    assert_eq!((&created["data"], created.get("stringData")), (&json!({ "a": "MQ==", "b": "aGk=" }), None));
+    let document = json!({ "stringData": { "c": "3" } });
+    let patched = store.patch(&document, &target(&created)).await.unwrap().unwrap();
+    assert_eq!((&patched["data"]["c"], patched.get("stringData")), (&json!("Mw=="), None));
+    let again = store.patch(&document, &target(&created)).await.unwrap().unwrap();
+    assert_eq!(again["metadata"]["resourceVersion"], patched["metadata"]["resourceVersion"], "again changes nothing");
+
+    let refused = store.patch(&json!({ "stringData": { "port": 80 } }), &target(&created)).await.unwrap_err();
+    assert_eq!((refused.kind, refused.message.as_str()), (WriteErrorKind::Invalid, "stringData.port: must be text"));
+}

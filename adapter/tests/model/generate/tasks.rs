@@ -186,37 +186,40 @@ fn resource(wild: bool) -> impl Strategy<Value = ResourceShape> {
         weighted(0.35, gate(wild, &[Flag::Leaving], vec![Atom::There(OWN)])),
         weighted(0.45, gate(wild, &[Flag::Going], vec![Atom::Missing(NEXT)])),
     );
-    (shape, gates, proptest::bool::weighted(0.8)).prop_map(|(shape, gates, often)| {
-        let (kind, mut naming, discovery, owner, mut retention, recreate_on_change, propagation) = shape;
-        let (when, create, apply, patches, recreate, orphan, delete) = gates;
-        if discovery == Discovery::Name {
-            // Versions need several names, and discovery by name never finds a name that contains the clock.
-            retention = None;
-            if naming == Naming::Clock {
-                naming = Naming::Generation;
+    (shape, gates, proptest::bool::weighted(0.8), proptest::bool::weighted(0.25)).prop_map(
+        |(shape, gates, often, adopt)| {
+            let (kind, mut naming, discovery, owner, mut retention, recreate_on_change, propagation) = shape;
+            let (when, create, apply, patches, recreate, orphan, delete) = gates;
+            if discovery == Discovery::Name {
+                // Versions need several names, and discovery by name never finds a name that contains the clock.
+                retention = None;
+                if naming == Naming::Clock {
+                    naming = Naming::Generation;
+                }
             }
-        }
-        if retention.is_some() && naming == Naming::Fixed && often {
-            naming = Naming::Clock;
-        }
-        let recreate = recreate.filter(|_| !recreate_on_change);
-        ResourceShape {
-            kind,
-            naming,
-            discovery,
-            owner,
-            retention,
-            recreate_on_change,
-            when,
-            create,
-            apply,
-            patches,
-            recreate,
-            orphan,
-            delete,
-            propagation,
-        }
-    })
+            if retention.is_some() && naming == Naming::Fixed && often {
+                naming = Naming::Clock;
+            }
+            let recreate = recreate.filter(|_| !recreate_on_change);
+            ResourceShape {
+                kind,
+                naming,
+                discovery,
+                owner,
+                retention,
+                adopt,
+                recreate_on_change,
+                when,
+                create,
+                apply,
+                patches,
+                recreate,
+                orphan,
+                delete,
+                propagation,
+            }
+        },
+    )
 }
 
 /// A patch whose gate compares the live value with the patch's; in a wild task the gate is arbitrary.

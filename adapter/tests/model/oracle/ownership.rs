@@ -5,7 +5,7 @@ use lifecycle_core::observation::{Query, QueryBy};
 use serde_json::Value;
 
 use super::view::{Event, View};
-use crate::object::{annotation, created, generation, is_marked, is_terminating, label, name};
+use crate::object::{annotation, created, generation, is_marked, is_terminating, is_written, label, name};
 use crate::shape::{ADAPTER, Discovery, NAMES, Naming, ResourceShape, TaskShape};
 
 /// The annotation with the adapter and resource that disowned an object.
@@ -16,7 +16,7 @@ const RESOURCE: &str = "hyperfleet.io/resource";
 impl View<'_> {
     /// Returns those of the discovered objects that the resource owns.
     pub(super) fn owned(&self, objects: &[Value], place: usize) -> Vec<Value> {
-        objects.iter().filter(|object| self.owns(object, place)).cloned().collect()
+        beside_foreign(objects.iter().filter(|object| self.owns(object, place)).cloned().collect())
     }
 
     fn owns(&self, object: &Value, place: usize) -> bool {
@@ -58,6 +58,14 @@ impl View<'_> {
             other != place && shape.kind == self.task.resources[place].kind && finds()
         })
     }
+}
+
+/// Leaves foreign objects out if an adapter wrote another one of the objects: they are no versions then.
+pub(super) fn beside_foreign(mut objects: Vec<Value>) -> Vec<Value> {
+    if objects.iter().any(is_written) {
+        objects.retain(is_written);
+    }
+    objects
 }
 
 /// Whether the object has the mark of having been disowned by the resource. In the model, only the adapter

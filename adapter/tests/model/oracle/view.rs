@@ -8,7 +8,7 @@ use lifecycle_core::observation::{Query, QueryBy};
 use serde_json::Value;
 
 use super::entry_of;
-use super::ownership::{current, mark_query, query, was_disowned_by};
+use super::ownership::{beside_foreign, current, mark_query, query, was_disowned_by};
 use crate::journal::{Call, CallResult, Entry};
 use crate::object::{name, uid};
 use crate::sequence::Flags;
@@ -72,7 +72,7 @@ impl<'a> View<'a> {
             versions.retain(|known| uid(known) != uid(object));
             versions.push(object.clone());
         }
-        Shown::Versions(versions)
+        Shown::Versions(beside_foreign(versions))
     }
 
     pub(crate) fn found_owned(&self, place: usize) -> bool {
@@ -112,7 +112,7 @@ impl<'a> View<'a> {
                 _ => {}
             }
         }
-        versions
+        beside_foreign(versions)
     }
 
     /// Whether the pass created the object before the call `before`.

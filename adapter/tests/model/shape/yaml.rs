@@ -82,6 +82,9 @@ impl ResourceShape {
                 writeln!(out, "      ttl: {hours}h")?;
             }
         }
+        if self.adopt {
+            writeln!(out, "    adopt: true")?;
+        }
         if self.recreate_on_change {
             writeln!(out, "    recreate_on_change: true")?;
         }

@@ -194,7 +194,7 @@ fn is_test(node: &IdedExpr) -> bool {
 }
 
 /// `a.?k.hasValue()`, `a[?"k"].hasValue()` and `"k" in a` as `a` and `k`.
-pub(super) fn presence_test(call: &CallExpr) -> Option<(&IdedExpr, &str)> {
+pub(in crate::cel) fn presence_test(call: &CallExpr) -> Option<(&IdedExpr, &str)> {
     match (call.func_name.as_str(), call.target.as_deref()) {
         (operators::IN, None) => key_read(call).map(|(place, key)| (&call.args[place], key)),
         ("hasValue", Some(IdedExpr { expr: Expr::Call(target), .. })) => {

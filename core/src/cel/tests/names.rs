@@ -109,3 +109,26 @@ fn member_reads_list_the_keys_read_from_one_variable() {
     assert_eq!(reads, ["HOME", "PATH", "USER"]);
     assert!(expression.member_reads("nothing").is_empty());
 }
+
+#[test]
+fn awaits_lists_the_other_resources_that_keep_a_condition_from_holding() {
+    let mut scope = Scope::new(NOW.parse().unwrap());
+    scope.set("going", json!(true));
+    scope.set("staying", json!(false));
+    scope.set("resources", json!({ "db": { "ready": false }, "app": {} }));
+    let cases: [(&str, &[&str]); 9] = [
+        ("resources.?db.?ready.orValue(false)", &["db"]),
+        ("going && !resources.?app.hasValue() && !resources.?db.hasValue()", &["app", "db"]),
+        ("going && !resources.?app.hasValue() && !resources.?gone.hasValue()", &["app"]),
+        ("staying && !resources.?app.hasValue()", &[]),
+        ("!resources.?app.hasValue() && staying", &[]),
+        ("staying || resources.?db.?ready.orValue(false)", &["db"]),
+        ("has(resources.own.status)", &[]),
+        ("resources.exists(name, name == 'x')", &[]),
+        ("going && resources.missing.ready", &["missing"]),
+    ];
+    for (source, expected) in cases {
+        let awaited = Expression::parse(source).unwrap().awaits("own", &scope);
+        assert_eq!(awaited.iter().map(String::as_str).collect::<Vec<_>>(), expected, "{source}");
+    }
+}

@@ -1,5 +1,6 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
+use base64::Engine as _;
 use lifecycle_errors::Chain;
 use proptest::prelude::*;
 use serde_json::json;
@@ -117,6 +118,7 @@ fn error_names_the_faulty_member_and_the_cure() {
         (json!({"source": ""}), "CloudEvent attribute `source` is missing or empty; it must be a non-empty string".into()),
         (json!({"type": null}), "CloudEvent attribute `type` is missing or empty; it must be a non-empty string".into()),
         (json!({"id": 5}), "CloudEvent attribute `id` is a number; it must be a string".into()),
+        (json!({"time": 5}), "CloudEvent attribute `time` is a number; it must be a string".into()),
         (json!({"specversion": "<absent>"}), "CloudEvent attribute `specversion` is missing or empty; it must be a non-empty string".into()),
         (json!({"specversion": "2.0"}), "CloudEvents version \"2.0\" is not supported; send `specversion` \"1.0\" (or \"0.3\")".into()),
         (json!({"data_base64": "e30="}), "event has both `data` and `data_base64`; send one of them".into()),
@@ -153,6 +155,28 @@ fn hostile_bodies_are_refused() {
         let error = LifecycleEvent::from_structured(body, MAX_EVENT_BYTES).unwrap_err();
         assert!(error.to_string().starts_with(expected), "{name}: {error}");
     }
+}
+
+#[test]
+fn event_of_too_many_values_is_refused_by_its_id() {
+    let event = |items: usize| json!({"specversion": "1.0", "id": "e-9", "source": "s", "type": "t", "data": {"id": "c", "list": vec![1; items]}});
+    // The envelope, its five members, the two members of `data`, and the items.
+    assert!(parse(&event(MAX_EVENT_VALUES - 8)).is_ok());
+    let too_many = format!(
+        "event `e-9` of {} JSON values exceeds the limit of 2000; send what is large by reference",
+        MAX_EVENT_VALUES + 1
+    );
+    assert_eq!(parse(&event(MAX_EVENT_VALUES - 7)).unwrap_err().to_string(), too_many);
+
+    let data = json!(vec![1; MAX_EVENT_VALUES]).to_string();
+    let mut encoded = event(0);
+    encoded["data"].take();
+    encoded["data_base64"] = base64::engine::general_purpose::STANDARD.encode(&data).into();
+    encoded.as_object_mut().unwrap().remove("data");
+    assert_eq!(parse(&encoded).unwrap_err().to_string(), too_many);
+    let attributes = [("specversion", "1.0"), ("id", "e-9"), ("source", "s"), ("type", "t")];
+    let error = LifecycleEvent::from_binary(attributes, data.as_bytes(), MAX_EVENT_BYTES).unwrap_err();
+    assert_eq!(error.to_string(), too_many);
 }
 
 #[test]

@@ -215,7 +215,8 @@ fn status_without_a_generation_is_recognized() {
         (r#"{"conditions":[]}"#, false),
         ("text", false),
     ] {
-        let corrected = super::super::apply(text.to_owned(), Account { outcomes: &[], unread: None });
+        let corrected =
+            super::super::apply(text.to_owned(), Account { outcomes: &[], unread: None, is_deleting: true });
         assert_eq!(corrected.lacks_generation, lacks, "{text}");
     }
 }

@@ -3,7 +3,7 @@
 //! [`decide`](super::decide) does no I/O. What it needs is either known before ([`Seen`]), or a method of
 //! [`Questions`], which it calls when a row needs the value.
 
-use crate::decision::Failure;
+use crate::decision::{Failure, NotYet};
 use crate::id::Generation;
 use crate::id::is_same_namespace;
 use crate::observation::Version;
@@ -14,8 +14,10 @@ use crate::outcome::GateAnswer;
 pub enum Seen<'a> {
     /// The objects could not be read, for this reason.
     Unknown(&'a str),
-    /// The owned versions; empty if the resource has no object.
+    /// The owned versions; empty if the resource has no object. An adapter wrote each of them.
     Versions(Vec<&'a Version>),
+    /// The versions, of which no adapter wrote any: only a patch may write them, or an update if the entry adopts.
+    Foreign(Vec<&'a Version>),
 }
 
 /// The gates of the table, except those of patches, which [`Questions::patches`] evaluates together.
@@ -90,6 +92,12 @@ pub trait Questions {
     /// Why a deletion has to wait: an object of another resource at the same destination has to be disowned
     /// first, because the deletion could delete that object, too. `None` if no object has to be disowned.
     fn pending_disowning(&mut self) -> Option<String>;
+
+    /// Whether the gate `when`, which is false, is false for now only, because it reads the clock; `None` if it does not.
+    fn not_yet(&mut self) -> Option<NotYet>;
+
+    /// Whether an update may take over an object that no adapter wrote (`adopt`).
+    fn adopts(&self) -> bool;
 
     /// Whether the resource keeps former versions (`retention`), so that a recreation deletes nothing.
     fn retains_versions(&self) -> bool;

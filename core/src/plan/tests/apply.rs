@@ -127,6 +127,7 @@ fn failed_write_stops_later_writes_but_neither_deletions_nor_disownings() {
     );
     let message = failed.outcomes[0].failure().map(|failure| failure.message.as_str());
     assert_eq!(message, Some("failed to create first: the server is down (HTTP 503)"));
+    assert_eq!(failed.outcomes[1].reason(), "the earlier resource `first` failed");
 }
 
 #[test]

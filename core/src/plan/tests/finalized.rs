@@ -3,14 +3,15 @@
 
 use serde_json::{Value, json};
 
-use super::passes::{Pass, config_map, gated, live, pass, task, yes};
+use super::passes::{Pass, config_map, gated, labels, live, pass, selecting, task, with, yes};
 use super::store::Store;
+use crate::keys;
 use crate::overlay::{self, Account};
 
 /// Returns the status of a condition after the overlay's corrections; none if the report lacks it.
 fn reported(pass: &Pass, kind: &str) -> Option<String> {
     let payload = json!({ "adapter": "tester", "conditions": [] }).to_string();
-    let payload = overlay::apply(payload, Account { outcomes: &pass.outcomes, unread: None });
+    let payload = overlay::apply(payload, Account { outcomes: &pass.outcomes, unread: None, is_deleting: true });
     let payload: Value = serde_json::from_str(&payload.text).unwrap();
     let conditions = payload["conditions"].as_array().into_iter().flatten();
     let condition = conditions.into_iter().find(|condition| condition["type"] == json!(kind))?;
@@ -77,4 +78,91 @@ fn unread_resource_is_not_reported_as_available_or_finalized() {
     store.unreadable = vec!["ConfigMap".to_owned()];
     let failed = pass(&task(&mixed()), &mut store, 3, &yes("deleting"));
     assert_eq!((reported(&failed, "Available").as_deref(), finalized(&failed)), (Some("False"), false));
+}
+
+/// Returns the condition `Finalized` of a report whose author always says True.
+fn claimed(pass: &Pass) -> Value {
+    let conditions = json!([{ "type": "Finalized", "status": "True", "reason": "Mine", "message": "mine" }]);
+    let payload = json!({ "adapter": "tester", "conditions": conditions }).to_string();
+    let payload = overlay::apply(payload, Account { outcomes: &pass.outcomes, unread: None, is_deleting: false });
+    serde_json::from_str::<Value>(&payload.text).unwrap()["conditions"][0].take()
+}
+
+#[test]
+fn finalized_is_false_while_an_object_with_a_delete_gate_exists() {
+    let task = task(&[gated(config_map("dropped"), "delete", "deleting"), config_map("plain")]);
+    let mut store = live_objects(&["dropped", "plain"]);
+    store.hold("dropped");
+    for (name, variables) in
+        [("live", &[][..]), ("deleted just now", &yes("deleting")), ("terminating", &yes("deleting"))]
+    {
+        let condition = claimed(&pass(&task, &mut store, 3, variables));
+        assert_eq!((&condition["status"], &condition["reason"]), (&json!("False"), &json!("ObjectsRemain")), "{name}");
+        assert_eq!(condition["message"], "resource dropped: ConfigMap team/dropped still exists", "{name}");
+    }
+    store.remove("dropped");
+    assert_eq!(
+        claimed(&pass(&task, &mut store, 3, &yes("deleting")))["reason"],
+        "Mine",
+        "an object without a gate may stay"
+    );
+
+    let mut empty = Store::new();
+    let created = claimed(&pass(&task, &mut empty, 3, &[]));
+    assert_eq!(created["reason"], "ObjectsRemain", "created by this pass");
+    let deleted = claimed(&pass(&task, &mut empty, 3, &yes("deleting")));
+    assert_eq!(deleted["reason"], "Mine", "deleted by this pass: {deleted}");
+}
+
+#[test]
+fn finalized_is_false_while_an_object_that_lost_a_label_exists() {
+    let entry = || gated(selecting("left"), "delete", "deleting");
+    let but = |key: &str, value: Value| {
+        let mut labels = with(labels("left"), json!({ key: value }));
+        labels.as_object_mut().unwrap().retain(|_, value| !value.is_null());
+        labels
+    };
+    let cases = [
+        ("the adapter's", but(keys::ADAPTER, Value::Null), true),
+        ("the API resource's", but(keys::RESOURCE_ID, Value::Null), true),
+        ("none", labels("left"), false),
+        ("another adapter's object", but(keys::ADAPTER, json!("other")), false),
+        (
+            "an object of another entry",
+            with(but(keys::ADAPTER, Value::Null), json!({ keys::RESOURCE: "right" })),
+            false,
+        ),
+    ];
+    for (name, labels, is_lost) in cases {
+        let mut store = Store::with([live("ConfigMap", "left-1", labels, Some(1))]);
+        let deleted = pass(&task(&[entry()]), &mut store, 3, &yes("deleting"));
+        let condition = claimed(&deleted);
+        let reason = if is_lost { "OwnershipLost" } else { "Mine" };
+        assert_eq!(condition["reason"], reason, "{name}: {condition}");
+        assert_eq!(deleted.warnings().contains(&"ownership_lost"), is_lost, "{name}");
+        if is_lost {
+            assert_eq!(deleted.result(), ("skip", "AlreadyAbsent", "skipped", "7"), "{name}");
+            let told = deleted.outcomes[0].reason();
+            assert!(
+                told.starts_with("ConfigMap team/left-1 exists, but has lost the label `hyperfleet.io/"),
+                "{name}: {told}"
+            );
+            assert!(!deleted.outcomes[0].finalized, "{name}");
+        }
+    }
+}
+
+#[test]
+fn hand_over_on_a_living_cluster_does_not_finalize_it() {
+    let task =
+        task(&[gated(config_map("kept"), "orphan", "disowning"), gated(config_map("none"), "orphan", "disowning")]);
+    let mut store = live_objects(&["kept"]);
+    for said in ["False", "True"] {
+        let pass = pass(&task, &mut store, 3, &yes("disowning"));
+        let told = json!({ "type": "Finalized", "status": said, "reason": "Mine", "message": "" });
+        let payload = json!({ "adapter": "tester", "conditions": [told] }).to_string();
+        let account = Account { outcomes: &pass.outcomes, unread: None, is_deleting: false };
+        let corrected = overlay::apply(payload.clone(), account);
+        assert_eq!((corrected.text, corrected.warning.is_some()), (payload, said == "False"));
+    }
 }

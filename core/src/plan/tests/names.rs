@@ -105,7 +105,7 @@ fn recreation_under_a_foreign_objects_name_deletes_nothing() {
 #[test]
 fn object_is_not_visible_after_a_recreation_that_only_deleted() {
     let task = task(&[replaced(), gated(config_map("later"), "delete", "!resources.?job.hasValue()")]);
-    let mut store = Store::with([version("job", "job-2", 2, 1), live("ConfigMap", "later", json!({}), None)]);
+    let mut store = Store::with([version("job", "job-2", 2, 1), live("ConfigMap", "later", json!({}), Some(1))]);
     store.refuse = vec!["create job-3".to_owned()];
     let failed = pass(&task, &mut store, 3, &yes("replacing"));
     assert_eq!(failed.results()[0], ("recreate", "Unavailable", "failed", "14"));
@@ -149,6 +149,20 @@ fn object_that_its_discovery_would_not_find_is_not_created() {
         let refused = refused(entry, &mut Store::new());
         assert_eq!(refused.result(), ("fail", "SelectorMismatch", "failed", "12"));
     }
+}
+
+#[test]
+fn namespaced_object_without_namespace_is_not_created_for_a_discovery_in_one() {
+    let mut entry = with(config_map("left"), json!({ "discovery": { "namespace": "team" } }));
+    if let Some(metadata) = entry["manifest"]["metadata"].as_object_mut() {
+        metadata.remove("namespace");
+    }
+    let outcome = refused(entry.clone(), &mut Store::new());
+    assert_eq!(outcome.result(), ("fail", "SelectorMismatch", "failed", "12"));
+    assert!(outcome.outcomes[0].reason().contains("write `metadata.namespace` in the manifest"));
+    entry["manifest"]["apiVersion"] = json!("example.io/v1");
+    let unknown_kind = pass(&task(&[entry]), &mut Store::new(), 3, &[]);
+    assert_eq!(unknown_kind.result().0, "create", "a custom kind may be cluster-scoped");
 }
 
 #[test]

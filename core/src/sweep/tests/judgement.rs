@@ -28,7 +28,7 @@ impl World {
             |index| Candidate { resource_id: id(index), ..named(&format!("o{index}"), &format!("u{index}")) };
         Self {
             strikes: Strikes::default(),
-            policy: Policy { limits: Limits { objects: limit, percent: 100 }, ..policy() },
+            policy: Policy { limits: Limits { objects: limit, share: Share::Percent(100) }, ..policy() },
             candidates: (0..objects).map(candidate).collect(),
             unread: Vec::new(),
             distrust: None,
@@ -262,7 +262,7 @@ fn what_orphans_own_counts_for_the_limit() {
 fn limit_in_percent_is_a_share_of_what_orphans_own_as_well() {
     let world = |percent| {
         let mut world = World::new(1, 9);
-        world.policy.limits.percent = percent;
+        world.policy.limits.share = Share::Percent(percent);
         let owned = Candidate { owners: vec!["u0".to_owned()], resource_id: id(0), ..named("owned", "u7") };
         world.contents.add(0, &owned, true);
         world

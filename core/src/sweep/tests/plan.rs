@@ -78,7 +78,11 @@ fn hash_depends_on_the_reasons_and_not_on_their_figures() {
     let canary = || Hold::NoCanary { why: "x".to_owned() };
     let hash = |holds: Vec<Hold>| SweepPlan::new(vec![candidate()], holds).hash().to_owned();
     assert_eq!(hash(vec![many(2), canary()]), hash(vec![canary(), many(3)]));
-    assert_eq!(hash(vec![many(2)]), hash(vec![Hold::Earlier(Doubt::of(&many(2)).unwrap())]), "in whichever pass it arose");
+    assert_eq!(
+        hash(vec![many(2)]),
+        hash(vec![Hold::Earlier(Doubt::of(&many(2)).unwrap())]),
+        "in whichever pass it arose"
+    );
     let distinct =
         BTreeSet::from([hash(vec![]), hash(vec![many(2)]), hash(vec![canary()]), hash(vec![many(2), canary()])]);
     assert_eq!(distinct.len(), 4);

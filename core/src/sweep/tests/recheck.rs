@@ -48,3 +48,15 @@ fn recheck_keeps_an_object_that_something_claims_by_now() {
         Candidate { object: crate::object_ref::ObjectRef { namespace: None, ..signed.object }, ..candidate() };
     assert_eq!(recheck(&unscoped, &unscoped, &super::policy()), Err(Keep::ClusterScoped));
 }
+
+#[test]
+fn cluster_scoped_object_is_kept_without_a_key_that_could_prove_its_labels() {
+    let mut policy = Policy { cluster_scoped: patterns(&["ConfigMap"]), ..policy() };
+    let mut scoped = candidate();
+    scoped.object.namespace = None;
+    assert_eq!(recheck(&scoped, &scoped, &policy), Err(Keep::Forged));
+    let signer = Signer::new(&[7; 32]).unwrap();
+    scoped.proof = Some(signer.sign(&scoped.claim()));
+    policy.signers = vec![signer];
+    assert_eq!(recheck(&scoped, &scoped, &policy), Ok(()));
+}

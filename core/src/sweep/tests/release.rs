@@ -34,7 +34,7 @@ fn lower_limit_holds_a_pass() {
         ("an inventory of absurd size", 10, 100, u64::MAX, 10),
     ];
     for (name, objects, percent, inventory, limit) in cases {
-        let limits = Limits { objects, percent };
+        let limits = Limits { objects, share: Share::Percent(percent) };
         assert_eq!(limits.of(inventory), limit, "{name}");
         assert_eq!(too_many(&limits, limit, 0, inventory), None, "{name}");
         let orphans = limit + 1;
@@ -44,9 +44,32 @@ fn lower_limit_holds_a_pass() {
 }
 
 #[test]
+fn usual_share_lets_a_few_objects_of_a_small_fleet_go() {
+    // Inventory, the most orphans.
+    let cases = [
+        ("nothing", 0, 0),
+        ("a fleet of three objects", 3, 0),
+        ("one of four", 4, 1),
+        ("a quarter, rounded down", 19, 4),
+        ("one of four clusters of ten objects", 40, 10),
+        ("no more than ten", 199, 10),
+        ("five percent are ten", 200, 10),
+        ("five percent, rounded down", 259, 12),
+        ("the other limit", 100_000, 50),
+        ("an inventory of absurd size", u64::MAX, 50),
+    ];
+    for (name, inventory, limit) in cases {
+        let limits = Limits { objects: 50, share: Share::Usual };
+        assert_eq!(limits.of(inventory), limit, "{name}");
+        assert!(inventory == 0 || too_many(&limits, inventory, 0, inventory).is_some(), "{name}: all is never few");
+    }
+    assert_eq!(Limits { objects: 0, share: Share::Usual }.of(100), 0, "the other limit holds");
+}
+
+#[test]
 fn unknown_resources_count_beside_an_orphan() {
     // Orphans, unknown, whether that holds a pass; the limit is 5 of 10.
-    let limits = Limits { objects: 5, percent: 100 };
+    let limits = Limits { objects: 5, share: Share::Percent(100) };
     for (orphans, unknown, is_held) in
         [(0, 10, false), (1, 4, false), (1, 5, true), (5, 0, false), (5, 1, true), (1, u64::MAX, true)]
     {
@@ -159,7 +182,10 @@ fn holds_are_printed_with_their_figures() {
 #[test]
 fn doubts_are_read_as_they_were_written() {
     let doubts: Vec<_> = holds().iter().filter_map(Doubt::of).collect();
-    assert_eq!(doubts.iter().map(Doubt::label).collect::<Vec<_>>(), ["no_resources", "too_many_orphans", "api_went_back"]);
+    assert_eq!(
+        doubts.iter().map(Doubt::label).collect::<Vec<_>>(),
+        ["no_resources", "too_many_orphans", "api_went_back"]
+    );
     let text = Doubt::write(&doubts).unwrap();
     assert!(!text.contains('\n'), "{text}");
     assert_eq!(Doubt::read(&text), doubts);

@@ -11,12 +11,12 @@ use super::Surroundings;
 use super::members;
 use super::names::{Known, is_name, is_reserved};
 use crate::api_call::{self, ApiCall, Method, RetryBackoff};
-use crate::cel::{Expression, ExpressionError, UnknownName};
+use crate::cel::{self, Expression, ExpressionError, UnknownName};
 use crate::field::FieldPath;
 use crate::resource_reads::ResourceReads;
 use crate::task::spec::{ApiCallSpec, LogSpec, MethodSpec};
 use crate::task::{LogLevel, LogLine};
-use crate::template::{Template, TemplateError, UrlTemplate};
+use crate::template::{self, Template, TemplateError, UrlTemplate};
 
 /// The place of a value: a document, and the path in it.
 #[derive(Clone)]
@@ -144,7 +144,7 @@ impl<'c> Checker<'c> {
     /// Compiles an expression. Where blank text is an error, the caller reports it.
     pub(super) fn expression(&mut self, place: &Place<'_>, text: &str, known: &Known, key: Key) -> Option<Expression> {
         let expression = self.expression_where(place, text, &|name| known.has_variable(name), known, key)?;
-        if ["adapter", "event"].iter().any(|variable| text.contains(variable)) {
+        if ["adapter", "config", "event"].iter().any(|variable| text.contains(variable)) {
             for path in expression.member_paths() {
                 self.members(place, &path);
             }
@@ -153,7 +153,7 @@ impl<'c> Checker<'c> {
     }
 
     /// Warns if a path of keys reads a member that never exists.
-    fn members(&mut self, place: &Place<'_>, path: &[&str]) {
+    pub(super) fn members(&mut self, place: &Place<'_>, path: &[&str]) {
         if let Some(unknown) = members::unknown(path, self.known) {
             self.warn(place, unknown.message, Some(unknown.help));
         }
@@ -207,13 +207,28 @@ impl<'c> Checker<'c> {
                     let help = suggest(&name, &known.variables()).map(|similar| format!("did you mean `{similar}`?"));
                     (format!("undeclared variable `{name}`"), help)
                 }
-                UnknownName::Function(name) => (format!("unknown function `{name}`"), None),
+                UnknownName::Function(name) => {
+                    let similar = suggest(&name, &cel::functions()).map(|it| format!("did you mean `{it}`?"));
+                    let help = similar.unwrap_or_else(|| "docs/cel.md lists every function".to_owned());
+                    (format!("unknown function `{name}`"), Some(help))
+                }
             };
             self.report(severity, place, None, message, help);
         }
         for error in expression.pattern_errors() {
             let help = "matches() takes the regular expressions of RE2: https://github.com/google/re2/wiki/Syntax";
             self.report(severity, place, None, format!("matches() always fails: {error}"), Some(help.to_owned()));
+        }
+        for test in expression.null_tests() {
+            let field = test.field;
+            let message = format!(
+                "`{field}` may be null in the API's answer, and null is present: the test is true then, as for a value"
+            );
+            let help = format!("write `{}`, which is false for null and for a field that is left out", test.comparison);
+            self.warn(place, message, Some(help));
+        }
+        for fault in expression.faults(&|path| self.known.is_number(path)) {
+            self.warn(place, fault.message, Some(fault.help));
         }
         self.resource_reads(place, &expression);
         for variable in expression.member_reads("env") {
@@ -302,9 +317,17 @@ impl<'c> Checker<'c> {
     /// Reports a template error, at its line and column in the template if the template is the whole value at
     /// `place`. A key or a referenced file has no such position in the document.
     fn template_error(&mut self, place: &Place<'_>, text: &str, error: &TemplateError, key: Key) {
-        let (severity, help) = match key {
-            Key::Inherited | Key::Unchecked => (Severity::Warning, Some(FAILS_LATER.to_owned())),
-            Key::New => (Severity::Error, None),
+        let functions = error.unknown_function().map(|unknown| {
+            let known = template::functions();
+            let similar = suggest(unknown, &known).map(|similar| format!("did you mean `{similar}`? "));
+            format!("{}templates can call: {}", similar.unwrap_or_default(), known.join(", "))
+        });
+        let (severity, help) = match (key, functions) {
+            (Key::Inherited | Key::Unchecked, None) => (Severity::Warning, Some(FAILS_LATER.to_owned())),
+            (Key::Inherited | Key::Unchecked, Some(help)) => {
+                (Severity::Warning, Some(format!("{help}; {FAILS_LATER}")))
+            }
+            (Key::New, help) => (Severity::Error, help),
         };
         let position = error.position.filter(|_| {
             let node = place.document.node(&place.path);
@@ -395,7 +418,13 @@ impl<'c> Checker<'c> {
         match parse_nanoseconds(text, Units::Go) {
             Ok(nanoseconds) => u64::try_from(nanoseconds).ok().filter(|n| *n > 0).map(std::time::Duration::from_nanos),
             Err(error) => {
-                self.warn(place, format!("{error}: the API client's own timeout is used"), None);
+                let unit = text.parse::<u64>().is_ok();
+                let example = if unit { format!("{text}s") } else { "10s".to_owned() };
+                self.error_with_help(
+                    place,
+                    error.to_string(),
+                    format!("write a number with its unit, such as `{example}`"),
+                );
                 None
             }
         }

@@ -19,6 +19,8 @@ pub(super) fn compile(checker: &mut Checker<'_>, spec: &ResourceSpec, place: &Pl
     let recreate_when = gate(checker, &lifecycle.recreate, "recreate", Key::New);
     Gates {
         when: spec.when.as_ref().and_then(|gate| expression(checker, gate, &place.key("when"), Key::New)),
+        // `Task::find_clocks` sets it once the params are known, through which `when` may read the clock.
+        reads_clock: false,
         create: gate(checker, &lifecycle.create, "create", Key::Inherited),
         apply: gate(checker, &lifecycle.apply, "apply", Key::New),
         patches: patch::compile(checker, &lifecycle.patch, &at.key("patch"), spec.owner.is_some()),

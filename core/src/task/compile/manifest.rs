@@ -144,7 +144,11 @@ pub(super) fn tree(checker: &mut Checker<'_>, value: &Value, place: &Place<'_>, 
         );
         return None;
     }
-    is_sound.then(|| Tree::parse_lenient(value))
+    let tree = is_sound.then(|| Tree::parse_lenient(value))?;
+    Some(match place.document.node(&place.path) {
+        Some(written) => tree.tagged(written),
+        None => tree,
+    })
 }
 
 /// Whether strings that do not parse one by one do parse when joined.

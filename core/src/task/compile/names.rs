@@ -2,10 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::task::spec::TaskSpec;
+use crate::task::spec::{ParamSpec, SourceSpec, TaskSpec};
 
 /// The variables that every event has.
 const BUILT_IN: [&str; 4] = ["adapter", "config", "env", "event"];
+
+/// The types of params that are numbers.
+const NUMBERS: [&str; 4] = ["int", "int64", "float", "float64"];
 
 /// The names that a template or an expression may read.
 #[derive(Debug, Clone, Default)]
@@ -17,6 +20,8 @@ pub(super) struct Known {
     payloads: BTreeSet<String>,
     /// The variables that a param, precondition or capture sets.
     set_before_payloads: BTreeSet<String>,
+    /// The params that are numbers: set once, with a type of numbers.
+    numbers: BTreeSet<String>,
     /// Names that the task declares but that have no value yet, each with the reason.
     later: BTreeMap<String, &'static str>,
 }
@@ -37,6 +42,16 @@ impl Known {
             known.variables.extend(precondition.capture.iter().map(|capture| capture.name.clone()));
         }
         known.set_before_payloads = known.variables.clone();
+        let set = |name: &str| {
+            let captures = spec.preconditions.iter().flat_map(|precondition| &precondition.capture);
+            let params = spec.params.iter().map(|param| &param.name);
+            params.chain(captures.map(|capture| &capture.name)).filter(|known| *known == name).count()
+        };
+        let is_number = |param: &&ParamSpec| {
+            let is_path = matches!(param.source, SourceSpec::Path(_));
+            is_path && param.kind.as_deref().is_some_and(|kind| NUMBERS.contains(&kind)) && set(&param.name) == 1
+        };
+        known.numbers = spec.params.iter().filter(is_number).map(|param| param.name.clone()).collect();
         for payload in spec.post.iter().flat_map(|post| &post.payloads) {
             known.variables.insert(payload.name.clone());
             known.payloads.insert(payload.name.clone());
@@ -85,6 +100,11 @@ impl Known {
     /// Whether an expression may read this top-level name.
     pub(super) fn has_variable(&self, name: &str) -> bool {
         (name == "resources" && !self.later.contains_key(name)) || self.variables.contains(name)
+    }
+
+    /// Whether a dotted path is certainly a number.
+    pub(super) fn is_number(&self, path: &str) -> bool {
+        path == "event.generation" || self.numbers.contains(path)
     }
 
     /// Whether `resources.<name>` can exist where these names are known.

@@ -3,8 +3,9 @@
 use lifecycle_config::decode::suggest;
 
 use super::check::{Checker, Key, Place};
+use super::members::EVENT;
 use super::names::Known;
-use crate::task::spec::{ParamSpec, SourceMappingSpec, SourceSpec};
+use crate::task::spec::{OnErrorSpec, ParamSpec, SourceMappingSpec, SourceSpec};
 use crate::task::{Param, ParamSource};
 
 /// The types to which a param's value can be converted.
@@ -34,6 +35,8 @@ fn param(checker: &mut Checker<'_>, spec: &ParamSpec, place: &Place<'_>, earlier
                     |path| format!("write `{path}`"),
                 );
                 checker.warn(&at_source, "is read as a path, not as a template, and finds nothing", Some(help));
+            } else {
+                check_path(checker, path, &at_source, earlier);
             }
             Some(path_source(path))
         }
@@ -52,19 +55,74 @@ fn param(checker: &mut Checker<'_>, spec: &ParamSpec, place: &Place<'_>, earlier
         let help = suggest(kind, &TYPES).map(|similar| format!("did you mean `{similar}`?"));
         checker.warn(&place.key("type"), message, help);
     }
+    let source = source?;
+    failure(checker, spec, &source, place);
     Some(Param {
         name: spec.name.clone(),
-        source: source?,
+        source,
         kind: spec.kind.clone().filter(|kind| !kind.is_empty()),
         default: spec.default.clone(),
         required: spec.required,
+        default_on_error: spec.on_error == OnErrorSpec::Default,
     })
+}
+
+/// Checks `on_error`. Where the Go adapter would go on after a failure, a note says that the event fails.
+fn failure(checker: &mut Checker<'_>, spec: &ParamSpec, source: &ParamSource, place: &Place<'_>) {
+    let has_default = spec.default.as_ref().is_some_and(|default| !default.is_null());
+    if spec.on_error == OnErrorSpec::Default {
+        let at_key = place.key("on_error");
+        if spec.required {
+            let message = "a required param fails the event if its source fails";
+            checker.error_with_help(&at_key, message, "remove `required: true` or `on_error: default`");
+        } else if !has_default {
+            checker.error_with_help(&at_key, "the param has no default", "give the param a `default`");
+        }
+        return;
+    }
+    let failure = match source {
+        ParamSource::ApiCall(_) => "call fails",
+        ParamSource::File { .. } => "file cannot be read",
+        ParamSource::Expression(expression) if !expression.is_path() && has_default => "expression fails",
+        ParamSource::Expression(_)
+        | ParamSource::Environment(_)
+        | ParamSource::Event(_)
+        | ParamSource::Config(_)
+        | ParamSource::Path(_) => return,
+    };
+    if !spec.required {
+        let absent = if has_default { "`default` is used" } else { "the param is left out" };
+        let message = format!("the event fails if the {failure}: {absent} only for a value that does not exist");
+        let help = "write `on_error: default` to go on with the default, or `required: true` if a value must exist";
+        checker.note(place, message, help);
+    }
 }
 
 /// Returns the path that a template such as `{{ .event.id }}` reads, to suggest it.
 fn template_as_path(text: &str) -> Option<&str> {
     let path = text.trim().strip_prefix("{{")?.strip_suffix("}}")?.trim().strip_prefix('.')?;
     (!path.is_empty() && path.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.'))).then_some(path)
+}
+
+/// Warns of a path whose first keys find nothing, so that the param silently gets its default.
+fn check_path(checker: &mut Checker<'_>, path: &str, place: &Place<'_>, earlier: &Known) {
+    let keys: Vec<&str> = path.split('.').collect();
+    let Some(root) = keys.first().copied() else { return };
+    if root.is_empty() {
+        // The decoder has reported it.
+    } else if matches!(root, "env" | "event" | "config") {
+        checker.members(place, &keys);
+    } else if !earlier.has_variable(root) && !EVENT.contains(&root) {
+        let names: Vec<&str> = earlier.variables().into_iter().chain(EVENT).collect();
+        let similar = suggest(root, &names);
+        if checker.known.has_variable(root) {
+            let message = format!("`{root}` has no value yet: the path is looked up in the event, and finds nothing");
+            checker.warn(place, message, Some(format!("move `{root}` before this param")));
+        } else if let Some(similar) = similar {
+            let message = format!("`{root}` is no earlier param and no member of an event: the path finds nothing");
+            checker.warn(place, message, Some(format!("did you mean `{similar}`?")));
+        }
+    }
 }
 
 fn path_source(path: &str) -> ParamSource {

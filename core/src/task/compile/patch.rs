@@ -8,7 +8,7 @@ use super::check::{Checker, Key, Place};
 use super::{gates, manifest};
 use crate::patch;
 use crate::task::Patch;
-use crate::task::spec::PatchSpec;
+use crate::task::spec::{PatchSpec, ResourceSpec};
 
 /// Compiles the entries of the list at `place`; `is_owned` says whether the resource has an `owner`.
 pub(super) fn compile(checker: &mut Checker<'_>, specs: &[PatchSpec], place: &Place<'_>, is_owned: bool) -> Vec<Patch> {
@@ -34,4 +34,17 @@ pub(super) fn compile(checker: &mut Checker<'_>, specs: &[PatchSpec], place: &Pl
         Some(Patch { when: when?, document: document? })
     });
     entries.collect()
+}
+
+/// Refuses `status` in the patches of a kind whose status is a subresource: the API server accepts such a patch and
+/// changes nothing. For kinds that are unknown here, the transport asks the server before it sends the patch.
+pub(super) fn refuse_status(checker: &mut Checker<'_>, spec: &ResourceSpec, place: &Place<'_>) {
+    let patches = spec.lifecycle.iter().flat_map(|lifecycle| &lifecycle.patch).enumerate();
+    for (index, _) in patches.filter(|(_, patch)| patch.document.contains_key("status")) {
+        checker.error_with_help(
+            &place.key("lifecycle").key("patch").index(index).key("document").key("status"),
+            "is ignored by the API server: the status of this kind is a subresource",
+            "remove `status`: it belongs to the controller of the object",
+        );
+    }
 }

@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 
 use super::check::{Checker, Place};
-use super::{gates, labels, manifest, owner, retention};
+use super::{gates, labels, manifest, owner, patch, retention};
 use crate::task::spec::{ClientSpec, DiscoverySpec, ResourceSpec, TransportSpec};
-use crate::task::{DiscoverBy, Discovery, NestedDiscovery, Resource, TransportKind};
+use crate::task::{DiscoverBy, Discovery, NestedDiscovery, Resource, TransportKind, kinds};
 use crate::template::Template;
 
 pub(super) fn compile(checker: &mut Checker<'_>, specs: &[ResourceSpec], place: &Place<'_>) -> Vec<Resource> {
@@ -107,6 +107,9 @@ fn resource(checker: &mut Checker<'_>, spec: &ResourceSpec, name: String, place:
     let retention = spec.retention.as_ref();
     let retention = retention.map(|it| retention::compile(checker, it, &spec.discovery, &place.key("retention")));
     let (manifest, kind) = manifest?;
+    if kinds::has_status_subresource(&kind) {
+        patch::refuse_status(checker, spec, place);
+    }
     Some(Resource {
         name,
         transport: transport?,
@@ -118,6 +121,7 @@ fn resource(checker: &mut Checker<'_>, spec: &ResourceSpec, name: String, place:
         // `owner::compile` sets the owner once all resources are compiled.
         owner: None,
         retention: retention.flatten(),
+        adopt: spec.adopt,
     })
 }
 

@@ -30,7 +30,7 @@ pub(super) fn lint(linter: &mut Linter<'_>) {
 }
 
 /// The resources that delete a namespace, by the source text of the namespace's name.
-pub(super) fn deleted_namespaces(task: &Task) -> HashMap<&str, &str> {
+pub(in crate::task) fn deleted_namespaces(task: &Task) -> HashMap<&str, &str> {
     let namespaces =
         task.resources.iter().filter(|resource| resource.kind.kind == "Namespace" && resource.kind.group.is_empty());
     let deleted = namespaces.filter(|resource| resource.gates.delete.is_some());

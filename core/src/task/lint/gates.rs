@@ -69,7 +69,7 @@ fn resource_gates(linter: &mut Linter<'_>, path: &Path, resource: &Resource) {
             Kind::Delete => format!("`{name}` is never deleted"),
         };
         let is_meant = matches!(gate.kind, Kind::Create | Kind::Apply) && literals::is_retired(resource)
-            || gate.kind == Kind::Apply && is_partial(resource, gate);
+            || matches!(gate.kind, Kind::Create | Kind::Apply) && is_partial(resource, gate);
         if is_meant {
             continue;
         }
@@ -84,7 +84,8 @@ fn resource_gates(linter: &mut Linter<'_>, path: &Path, resource: &Resource) {
     gates.iter().for_each(|gate| literals::lint(linter, resource, gate));
 }
 
-/// Whether the apply gate is the constant `false` beside a patch or an orphan gate, so that its author means it.
+/// Whether a create or apply gate is the constant `false` beside a patch or an orphan gate, so that its author means
+/// it.
 fn is_partial(resource: &Resource, gate: &Gate<'_>) -> bool {
     let gates = &resource.gates;
     gate.expression.source() == "false" && (!gates.patches.is_empty() || gates.orphan.is_some())

@@ -34,7 +34,9 @@ pub(super) fn lint(linter: &mut Linter<'_>, resource: &Resource, gate: &Gate<'_>
     } else if is_optional(gate.expression) {
         let source = gate.expression.source();
         let message = "gives an optional: without a value the gate fails, and with one it holds unless that is false, null or empty";
-        let help = format!("write `{source}.hasValue()`, or `{source}.orValue(false)` if the value is a boolean");
+        // Kubernetes objects in `resources` are never null; a field of the API may be.
+        let presence = if source.starts_with("resources.") { "hasValue()" } else { "orValue(null) != null" };
+        let help = format!("write `{source}.{presence}`, or `{source}.orValue(false)` if the value is a boolean");
         linter.warn(&gate.path, message.to_owned(), help);
     }
 }

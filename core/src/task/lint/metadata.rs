@@ -7,29 +7,37 @@ use lifecycle_config::document::{Content, Document, Entry, Node, Path, Scalar};
 
 use super::{Linter, resources};
 use crate::id::GroupVersionKind;
-use crate::task::Manifest;
 use crate::task::compile::labels;
+use crate::task::{Manifest, Resource};
 
 pub(super) fn lint(linter: &mut Linter<'_>) {
+    each_object(linter, &mut |linter, place, object, resource| self::object(linter, place, object, &resource.kind));
+}
+
+/// Calls `see` with every object and patch that the task writes, as far as it is YAML before it is rendered.
+pub(super) fn each_object<'t>(
+    linter: &mut Linter<'t>,
+    see: &mut dyn FnMut(&mut Linter<'t>, &Place, &Node, &'t Resource),
+) {
     let document = linter.document;
     for (path, resource) in resources(linter.task) {
         let at = path.key("manifest");
         match &resource.manifest {
             Manifest::Inline(_) => {
                 if let Some(manifest) = document.node(&at) {
-                    object(linter, &Place { path: at, within: None }, manifest, &resource.kind);
+                    see(linter, &Place { path: at, within: None }, manifest, resource);
                 }
             }
             Manifest::Text(template) => {
                 if let Ok(text) = Document::parse("manifest", template.source()) {
-                    object(linter, &Place { path: at, within: Some(Path::root()) }, text.root(), &resource.kind);
+                    see(linter, &Place { path: at, within: Some(Path::root()) }, text.root(), resource);
                 }
             }
         }
         for index in 0..resource.gates.patches.len() {
             let at = path.key("lifecycle").key("patch").index(index).key("document");
             if let Some(patch) = document.node(&at) {
-                object(linter, &Place { path: at, within: None }, patch, &resource.kind);
+                see(linter, &Place { path: at, within: None }, patch, resource);
             }
         }
     }
@@ -37,20 +45,26 @@ pub(super) fn lint(linter: &mut Linter<'_>) {
 
 /// The place of a value: a path in the task file, and a path within the text there if the manifest is a text.
 #[derive(Clone)]
-struct Place {
+pub(super) struct Place {
     path: Path,
     within: Option<Path>,
 }
 
 impl Place {
-    fn key(&self, key: &str) -> Self {
+    pub(super) fn key(&self, key: &str) -> Self {
         match &self.within {
             None => Self { path: self.path.key(key), within: None },
             Some(within) => Self { path: self.path.clone(), within: Some(within.key(key)) },
         }
     }
 
-    fn warn(&self, linter: &mut Linter<'_>, message: &str, help: String) {
+    /// The value that a scalar at this place has. A manifest that is a text is read as YAML 1.1, in which `yes` is a
+    /// boolean.
+    pub(super) fn read(&self, scalar: &Scalar) -> Option<serde_json::Value> {
+        if self.within.is_some() { scalar.to_manifest().ok() } else { Some(scalar.to_value()) }
+    }
+
+    pub(super) fn warn(&self, linter: &mut Linter<'_>, message: &str, help: String) {
         let message = match &self.within {
             None => message.to_owned(),
             Some(within) => format!("`{within}` {message}"),
@@ -108,9 +122,7 @@ fn entry(linter: &mut Linter<'_>, place: &Place, entry: &Entry, of: Of) {
 
 fn value(linter: &mut Linter<'_>, place: &Place, scalar: &Scalar, of: Of, what: &str) {
     let text = &scalar.text;
-    // A manifest that is a text is read as YAML 1.1, in which `yes` is a boolean.
-    let read = if place.within.is_some() { scalar.to_manifest() } else { Ok(scalar.to_value()) };
-    let Ok(read) = read else { return };
+    let Some(read) = place.read(scalar) else { return };
     match read {
         serde_json::Value::Number(_) | serde_json::Value::Bool(_) => {
             let found = if read.is_boolean() { "a boolean" } else { "a number" };

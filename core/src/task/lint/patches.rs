@@ -34,7 +34,10 @@ fn endless(linter: &mut Linter<'_>, resource: &Resource, path: &Path, gate: &Exp
         if places.is_empty() {
             format!("looks at nothing in `resources.{name}`: while it holds, {effect}")
         } else {
-            let Some(document) = linter.document.node(document).map(Node::to_value) else { return };
+            let Some(mut document) = linter.document.node(document).map(Node::to_value) else { return };
+            if resource.kind.group.is_empty() && resource.kind.kind == "Secret" {
+                encode(&mut document);
+            }
             // A controller changes the status, perhaps because of the patch.
             let is_of_status = |place: &Vec<Key>| place.first() == Some(&Key::Exact("status".to_owned()));
             if places.iter().any(|place| is_of_status(place) || is_changed(&document, place)) {
@@ -44,9 +47,18 @@ fn endless(linter: &mut Linter<'_>, resource: &Resource, path: &Path, gate: &Exp
         }
     };
     let help = format!(
-        "compare what the document sets with what is live: `dig(resources.{name}.metadata.annotations, \"example.io/tier\") != tier`"
+        "compare what the document sets with what is live: `dig(resources.{name}, \"metadata.annotations.example.io/tier\") != tier`"
     );
     linter.warn(path, message, help);
+}
+
+/// Names the places of a Secret that `stringData` changes: the API server writes its entries to `data`.
+fn encode(document: &mut Value) {
+    let Some(entries) = document.as_object_mut() else { return };
+    let Some(Value::Object(texts)) = entries.remove("stringData") else { return };
+    if let Value::Object(data) = entries.entry("data").or_insert_with(|| Value::Object(serde_json::Map::new())) {
+        data.extend(texts);
+    }
 }
 
 /// Whether a merge patch can change the value at a place of the object. A key that is a template can be any key.

@@ -215,6 +215,31 @@ fn visit<'n>(node: &'n PayloadNode, see: &mut dyn FnMut(Part<'n>)) {
     }
 }
 
+/// Whether a part of a payload, or one of the conditions before it, reads a path that `is_read` accepts. The empty path
+/// reads everything.
+pub(super) fn reads<'n>(
+    node: &'n PayloadNode,
+    conditions: impl Iterator<Item = &'n Expression>,
+    is_read: &dyn Fn(&[&str]) -> bool,
+) -> bool {
+    let in_expression = |expression: &Expression| expression.member_paths().iter().any(|path| is_read(path));
+    let in_template = |template: &Template| {
+        let variables = template.variables();
+        template.reads_root() && is_read(&[])
+            || variables.iter().any(|path| is_read(&path.split('.').collect::<Vec<_>>()))
+    };
+    let mut found = false;
+    conditions.for_each(|condition| found |= in_expression(condition));
+    visit(node, &mut |part| {
+        found |= match part {
+            Part::Template(template) => in_template(template),
+            Part::Field(path) => is_read(&path.prefix()),
+            Part::Expression(expression) => in_expression(expression),
+        };
+    });
+    found
+}
+
 /// The templates of an action that the adapter renders.
 fn templates(action: &Action) -> Vec<&Template> {
     let log = action.log.iter().map(|log| &log.message);

@@ -7,7 +7,7 @@ use lifecycle_config::document::Path;
 use serde_json::Value;
 
 use super::reports::sends_body;
-use super::{Linter, PAYLOADS, entry, resources};
+use super::{Linter, PAYLOADS, constants, entry, objects_gone, readiness, resources, success_only};
 use crate::overlay::{is_key, status_fault};
 use crate::task::{Payload, PayloadNode, PayloadSource};
 use crate::template::Template;
@@ -35,20 +35,23 @@ pub(super) fn lint(linter: &mut Linter<'_>) {
         }
     }
     finalized(linter, &statuses);
+    constants::lint(linter, &statuses);
+    objects_gone::lint(linter, &statuses);
+    success_only::lint(linter, &statuses);
 }
 
 /// A payload with `adapter` and `conditions`, which is an adapter's status.
-struct Status<'t> {
-    payload: &'t str,
-    entries: &'t Entries,
-    place: Path,
-    at_conditions: Path,
+pub(super) struct Status<'t> {
+    pub(super) payload: &'t str,
+    pub(super) entries: &'t Entries,
+    pub(super) place: Path,
+    pub(super) at_conditions: Path,
     /// The types of the conditions; none if some are not constant.
     conditions: Option<BTreeSet<String>>,
 }
 
 /// The entries of a mapping in a payload.
-type Entries = [(Template, PayloadNode)];
+pub(super) type Entries = [(Template, PayloadNode)];
 
 impl<'t> Status<'t> {
     fn of(linter: &Linter<'_>, index: usize, payload: &'t Payload) -> Option<Self> {
@@ -85,6 +88,28 @@ impl<'t> Status<'t> {
                 linter.warn(&self.at_conditions, message, help);
             }
         }
+    }
+
+    /// The place of one of its entries, or of the whole payload if a file contains it.
+    pub(super) fn at(&self, linter: &Linter<'_>, key: &str) -> Path {
+        let written = self.entries.iter().filter_map(|(written, _)| written.as_literal());
+        let path = self.place.key(written.into_iter().find(|written| is_key(written, key)).unwrap_or(key));
+        if linter.document.node(&path).is_some() { path } else { self.place.clone() }
+    }
+
+    /// The conditions of this type, each with its place.
+    pub(super) fn conditions_of(&self, linter: &Linter<'_>, kind: &str) -> Vec<(Path, &'t Entries)> {
+        let Some(PayloadNode::List(conditions)) = member(self.entries, "conditions") else { return Vec::new() };
+        let is_kind =
+            |node: &PayloadNode| matches!(node, PayloadNode::Text(template) if template.as_literal() == Some(kind));
+        let conditions = conditions.iter().enumerate().filter_map(|(index, condition)| {
+            let PayloadNode::Map(entries) = condition else { return None };
+            member(entries, "type").filter(|node| is_kind(node))?;
+            let at = self.at_conditions.index(index);
+            let place = if linter.document.node(&at).is_some() { at } else { self.place.clone() };
+            Some((place, entries.as_slice()))
+        });
+        conditions.collect()
     }
 
     /// Warns of a generation that is a template: the API accepts a number, and a template renders to a text.
@@ -132,6 +157,12 @@ impl<'t> Status<'t> {
                 let help = format!("write `({}) ? 'True' : 'False'`", expression.source());
                 linter.warn(&place, message, help);
             }
+            if let Some(PayloadNode::Lookup { source: PayloadSource::Expression(expression), .. }) =
+                member(entries, "status")
+                && is_available(entries)
+            {
+                readiness::lint(linter, &place, expression);
+            }
             let constant = match member(entries, "status") {
                 Some(PayloadNode::Literal(value)) if !value.is_null() => Some(value.clone()),
                 Some(PayloadNode::Text(template)) => template.as_literal().map(Value::from),
@@ -151,9 +182,13 @@ impl<'t> Status<'t> {
 }
 
 /// The member that the API reads as `name`; the API ignores the case of keys.
-fn member<'n>(entries: &'n Entries, name: &str) -> Option<&'n PayloadNode> {
+pub(super) fn member<'n>(entries: &'n Entries, name: &str) -> Option<&'n PayloadNode> {
     let is_named = |(key, _): &&(Template, PayloadNode)| key.as_literal().is_some_and(|key| is_key(key, name));
     entries.iter().find(is_named).map(|(_, node)| node)
+}
+
+fn is_available(condition: &Entries) -> bool {
+    matches!(member(condition, "type"), Some(PayloadNode::Text(kind)) if kind.as_literal() == Some("Available"))
 }
 
 /// The types of a list of conditions; none if some type is not constant.

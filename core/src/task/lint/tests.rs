@@ -10,6 +10,7 @@ use crate::task::compile::{Surroundings, compile};
 mod cases;
 mod lifecycle;
 mod refused;
+mod silent;
 mod waiting;
 
 const STATUS_FILE: &str = "adapter: x\nconditions:\n  - {type: Applied, status: \"True\"}\n";
@@ -135,6 +136,46 @@ fn check_warns_of_manifests_that_read_their_own_object() {
 }
 
 #[test]
+fn check_warns_of_data_that_kubernetes_rejects() {
+    insta::assert_snapshot!(rendered(&silent::data()));
+}
+
+#[test]
+fn check_warns_of_kinds_that_kubernetes_does_not_have() {
+    insta::assert_snapshot!(rendered(&silent::kinds()));
+}
+
+#[test]
+fn check_warns_of_objects_in_a_wrong_scope() {
+    insta::assert_snapshot!(rendered(&silent::scopes()));
+}
+
+#[test]
+fn check_warns_of_reports_with_a_constant_identity() {
+    insta::assert_snapshot!(rendered(&silent::constants()));
+}
+
+#[test]
+fn check_warns_of_finalized_that_does_not_follow_the_objects() {
+    insta::assert_snapshot!(rendered(&silent::finalization()));
+}
+
+#[test]
+fn check_warns_of_reports_that_never_tell_of_a_failure() {
+    insta::assert_snapshot!(rendered(&silent::senders()));
+}
+
+#[test]
+fn check_warns_of_namespaces_that_wait_for_what_is_inside() {
+    insta::assert_snapshot!(rendered(&silent::namespaces()));
+}
+
+#[test]
+fn check_warns_of_reads_of_what_may_be_absent() {
+    insta::assert_snapshot!(rendered(&silent::unguarded()));
+}
+
+#[test]
 fn cost_of_lints_grows_linearly_with_the_task() {
     let cost = |entries: usize| {
         let text = lifecycle::many(entries);
@@ -149,8 +190,12 @@ fn cost_of_lints_grows_linearly_with_the_task() {
 
 #[test]
 fn sound_tasks_get_no_warning() {
-    for (name, text) in
-        cases::in_order().into_iter().chain(lifecycle::in_order()).chain(refused::in_order()).chain(waiting::in_order())
+    for (name, text) in cases::in_order()
+        .into_iter()
+        .chain(lifecycle::in_order())
+        .chain(refused::in_order())
+        .chain(waiting::in_order())
+        .chain(silent::in_order())
     {
         let lints = lints(&text);
         assert!(lints.is_empty(), "{name}\n{text}\n{lints}");
@@ -180,4 +225,27 @@ fn note_says_that_an_unmet_lifecycle_task_is_not_finalized() {
     assert!(!says_so(&cases::with_preconditions(before)));
     let gated = cases::with_gate("delete", "event.gone");
     assert!(says_so(&format!("{before}{gated}")));
+}
+
+#[test]
+fn check_warns_of_deletions_that_a_missing_object_breaks() {
+    insta::assert_snapshot!(rendered(&waiting::deletion_orders()));
+    for sound in waiting::sound_deletion_orders() {
+        assert!(lints(&sound).is_empty(), "{sound}\n{}", lints(&sound));
+    }
+}
+
+#[test]
+fn check_warns_of_an_available_condition_of_the_last_generation() {
+    insta::assert_snapshot!(rendered(&cases::last_generations()));
+    for sound in cases::present_generations() {
+        assert!(lints(&sound).is_empty(), "{sound}\n{}", lints(&sound));
+    }
+}
+
+#[test]
+fn check_says_which_entries_may_adopt() {
+    let adopts = |more: &str| ("an entry that adopts", cases::with_resources(cases::resource("job", more)));
+    let never = "    adopt: true\n    lifecycle:\n      apply: {when: {expression: \"false\"}}\n      patch: [{when: {expression: resources.job.spec.suspend}, document: {spec: {suspend: false}}}]\n";
+    insta::assert_snapshot!(rendered(&[adopts("    adopt: true\n"), ("an entry that cannot adopt", adopts(never).1)]));
 }

@@ -5,11 +5,11 @@ use std::collections::{BTreeSet, HashMap};
 
 use lifecycle_config::document::Path;
 
-use super::{Gate, Kind, Linter, disowning, gates_of, is_created, is_in_circle, resources};
+use super::discovery::namespace;
+use super::{Gate, Kind, Linter, deletion_order, disowning, gates_of, is_created, is_in_circle, resources};
 use crate::cel::{Expression, Presence};
-use crate::resource_reads::ResourceReads;
-use crate::task::gate_values::abstract_value;
-use crate::task::{DiscoverBy, Manifest, Resource, Task};
+use crate::task::gate_values::excluded_by;
+use crate::task::{DiscoverBy, Resource, Task};
 use crate::template::Part;
 
 pub(super) fn lint(linter: &mut Linter<'_>) {
@@ -28,14 +28,18 @@ pub(super) fn lint(linter: &mut Linter<'_>) {
             }
         }
     }
+    deletion_order::lint(linter, &awaited, &places);
     let deleted = disowning::deleted_namespaces(task);
     for (index, place) in places.iter().enumerate() {
         let Some(place) = place else { continue };
         let name = &task.resources[index].name;
-        for other in awaited[index].iter().map(|&other| &task.resources[other]).filter(|it| stays(task, it, &deleted)) {
+        let others = awaited[index].iter().map(|&other| &task.resources[other]);
+        for other in others.filter(|it| stays(task, it, &deleted, Some(index))) {
             let other_name = &other.name;
+            let goes_along = namespace(other).and_then(|namespace| deleted.get(namespace)) == Some(&name.as_str());
             let why = match other.gates.orphan {
                 Some(_) => format!("`{other_name}` is disowned, never deleted, and stays in `resources`"),
+                None if goes_along => format!("no gate deletes `{other_name}`, which only goes together with `{name}`"),
                 None => format!("no gate deletes `{other_name}`"),
             };
             let message = format!("cannot hold while `{other_name}` is there, and {why}: `{name}` is never deleted");
@@ -73,32 +77,22 @@ fn lost_with_owner(linter: &mut Linter<'_>, resource: &Resource, gate: &Gate<'_>
 }
 
 /// The other resources that must be absent for a gate to hold.
-fn absences(task: &Task, own: usize, gate: &Expression) -> BTreeSet<usize> {
-    let ResourceReads::Only(read) = gate.resource_reads() else { return BTreeSet::new() };
-    let is_certain = |(index, name): &(usize, &String)| *index != own && read.contains(*name) && !task.is_shared(name);
-    let entries = task.resources.iter().map(|resource| &resource.name).enumerate();
-    let mut others = entries.filter(is_certain).peekable();
-    let possible = |entries: &dyn Fn(&str) -> Presence| abstract_value(task, gate, entries).possible();
-    if others.peek().is_none() || !possible(&|_| Presence::Unknown).can_hold() {
-        return BTreeSet::new();
-    }
-    let is_awaited = |awaited: &str| {
-        let entry = |name: &str| if name == awaited { Presence::Present } else { Presence::Unknown };
-        !possible(&entry).can_hold()
-    };
-    others.filter(|(_, name)| is_awaited(name)).map(|(index, _)| index).collect()
+pub(super) fn absences(task: &Task, own: usize, gate: &Expression) -> BTreeSet<usize> {
+    excluded_by(task, own, gate, Presence::Unknown, Presence::Present)
 }
 
 /// Whether the task creates an object that stays: no gate, owner, retention, namespace or time to live deletes it.
-fn stays(task: &Task, resource: &Resource, deleted: &HashMap<&str, &str>) -> bool {
-    let Manifest::Inline(manifest) = &resource.manifest else { return false };
+/// An owner or a namespace that itself waits for the object does not delete it: the resource at `waiting`.
+pub(super) fn stays(task: &Task, resource: &Resource, deleted: &HashMap<&str, &str>, waiting: Option<usize>) -> bool {
+    let Some(manifest) = resource.manifest.structure() else { return false };
     let is_absent = |keys: &[&str]| matches!(manifest.part(keys), Part::Absent);
+    let waits = |deleter: &str| waiting.is_some_and(|waiting| task.resources[waiting].name == deleter);
     resource.gates.delete.is_none()
-        && resource.owner.is_none()
+        && resource.owner.is_none_or(|owner| waiting == Some(owner))
         && resource.retention.is_none()
         && matches!(resource.discovery.by, DiscoverBy::Name(_))
         && is_absent(&["metadata", "ownerReferences"])
         && is_absent(&["spec", "ttlSecondsAfterFinished"])
-        && super::discovery::namespace(resource).is_some_and(|namespace| !deleted.contains_key(namespace))
+        && namespace(resource).is_some_and(|namespace| deleted.get(namespace).is_none_or(|deleter| waits(deleter)))
         && is_created(task, resource)
 }

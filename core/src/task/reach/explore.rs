@@ -11,7 +11,7 @@ use super::found::Found;
 use super::situations::{self, Situation};
 use super::{Asks, End};
 use crate::cel::{Expression, Possible};
-use crate::decision::{FailReason, Failure};
+use crate::decision::{FailReason, Failure, NotYet};
 use crate::manifest;
 use crate::observation::Version;
 use crate::outcome::GateAnswer;
@@ -232,6 +232,14 @@ impl Questions for Explorer<'_, '_> {
         let is_pending = self.explored.others_can_be_disowned
             && self.yes_or_no("is an object of another resource still to be disowned?");
         is_pending.then(String::new)
+    }
+
+    fn not_yet(&mut self) -> Option<NotYet> {
+        self.explored.own.resource.gates.reads_clock.then(|| NotYet { gate: String::new(), holds_back: false })
+    }
+
+    fn adopts(&self) -> bool {
+        self.explored.own.resource.adopt
     }
 
     fn retains_versions(&self) -> bool {

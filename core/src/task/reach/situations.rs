@@ -21,6 +21,8 @@ const NAME: &str = "a";
 pub(super) struct Situation {
     /// The live versions; none if they could not be read.
     versions: Option<Vec<Version>>,
+    /// Whether no adapter wrote the versions.
+    is_foreign: bool,
 }
 
 /// The identity of the rendered manifest.
@@ -66,8 +68,11 @@ impl Situation {
                 found.push(vec![going(NAME, generation), live("b", other)]);
             }
         }
-        let unread = Self { versions: None };
-        std::iter::once(unread).chain(found.into_iter().map(|found| Self { versions: Some(found) })).collect()
+        let foreign = [live(NAME, None), live("b", None), going(NAME, None)].map(|version| vec![version]);
+        let foreign = foreign.map(|found| Self { versions: Some(found), is_foreign: true });
+        let unread = Self { versions: None, is_foreign: false };
+        let found = found.into_iter().map(|found| Self { versions: Some(found), is_foreign: false });
+        std::iter::once(unread).chain(found).chain(foreign).collect()
     }
 
     /// Whether discovery can find this set of versions.
@@ -86,6 +91,7 @@ impl Situation {
     pub(super) fn seen(&self) -> Seen<'_> {
         match &self.versions {
             None => Seen::Unknown("the live objects could not be read"),
+            Some(versions) if self.is_foreign => Seen::Foreign(versions.iter().collect()),
             Some(versions) => Seen::Versions(versions.iter().collect()),
         }
     }

@@ -9,7 +9,7 @@ use lifecycle_kube::{Deletion, Discovery, Error, ErrorKind, Fence, ServedKind};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-use crate::objects::Objects;
+use crate::objects::{Choice, Objects};
 
 /// What happens at one call, instead of it or before it.
 pub(super) enum At {
@@ -89,7 +89,7 @@ impl Objects for Fake {
         unreachable!("a deletion discovers no kinds")
     }
 
-    async fn list(&self, _: &ServedKind, _: &str, _: &mut dyn FnMut(Candidate)) -> Result<(), Error> {
+    async fn list(&self, _: &ServedKind, _: Choice<'_>, _: &mut dyn FnMut(Candidate)) -> Result<(), Error> {
         unreachable!("a deletion lists nothing")
     }
 
@@ -121,5 +121,9 @@ impl Objects for Fake {
             Ok(Deletion::Gone)
         })
         .await
+    }
+
+    async fn dry_run_delete(&self, object: &ObjectRef, _: Fence<'_>) -> Result<(), Error> {
+        self.call("dry-run", object, || Ok(())).await
     }
 }

@@ -10,7 +10,8 @@ use crate::config::{Config, Environment, Flags, parse};
 
 fn kind(api_version: &str, kind: &str, plural: &str, namespaced: bool, verbs: &[&str]) -> ServedKind {
     let verbs = verbs.iter().map(|verb| (*verb).to_owned()).collect();
-    ServedKind { kind: GroupVersionKind::new(api_version, kind), plural: plural.to_owned(), namespaced, verbs }
+    let (kind, plural) = (GroupVersionKind::new(api_version, kind), plural.to_owned());
+    ServedKind { kind, plural, namespaced, verbs, has_status: false }
 }
 
 fn served() -> Vec<ServedKind> {
@@ -32,15 +33,15 @@ fn patterns(texts: &[&str]) -> Vec<KindPattern> {
     texts.iter().map(|text| text.parse().unwrap()).collect()
 }
 
-/// The rules as `group: resources: verbs`, without the one for Events.
+/// The rules as `group: resources: verbs`, without the one for Events, and the one that lists every kind.
 fn lines(rules: &[Value]) -> Vec<String> {
     let list = |rule: &Value, key: &str| {
         let items: Vec<_> = rule[key].as_array().unwrap().iter().map(|item| item.as_str().unwrap()).collect();
         items.join(",")
     };
     let line = |rule| ["apiGroups", "resources", "verbs"].map(|key| list(rule, key)).join(": ");
-    let (events, rules) = rules.split_first().unwrap();
-    assert_eq!(line(events), ": events: create");
+    let ([events, every_kind], rules) = rules.split_first_chunk().unwrap();
+    assert_eq!((line(events), line(every_kind)), (": events: create".to_owned(), "*: *: list".to_owned()));
     rules.iter().map(line).collect()
 }
 
@@ -53,38 +54,32 @@ fn rules_name_exactly_the_swept_kinds() {
             &["Job"],
             &[],
             &[],
-            &["batch: jobs: list,get,delete", "volcano.example.com: jobs: list,get,delete"],
+            &["batch: jobs: get,delete", "volcano.example.com: jobs: get,delete"],
         ),
-        ("a kind is named in one group", &["batch/Job"], &[], &[], &["batch: jobs: list,get,delete"]),
-        ("a kind of the core group", &["core/Secret"], &[], &[], &[": secrets: list,get,delete"]),
+        ("a kind is named in one group", &["batch/Job"], &[], &[], &["batch: jobs: get,delete"]),
+        ("a kind of the core group", &["core/Secret"], &[], &[], &[": secrets: get,delete"]),
         (
             "a group is named, with a kind of two versions",
             &["batch/*"],
             &[],
             &[],
-            &["batch: cronjobs,jobs: list,get,delete"],
+            &["batch: cronjobs,jobs: get,delete"],
         ),
-        (
-            "two patterns name the same kind",
-            &["batch/*", "batch/Job"],
-            &[],
-            &[],
-            &["batch: cronjobs,jobs: list,get,delete"],
-        ),
-        ("a kind is excluded", &["batch/*"], &["CronJob"], &[], &["batch: jobs: list,get,delete"]),
+        ("two patterns name the same kind", &["batch/*", "batch/Job"], &[], &[], &["batch: cronjobs,jobs: get,delete"]),
+        ("a kind is excluded", &["batch/*"], &["CronJob"], &[], &["batch: jobs: get,delete"]),
         (
             "a cluster-scoped kind is not allowed",
             &["core/Namespace", "ConfigMap"],
             &[],
             &[],
-            &[": configmaps: list,get,delete", ": namespaces: list"],
+            &[": configmaps: get,delete"],
         ),
         (
             "one of two cluster-scoped kinds is allowed",
             &["Namespace", "ClusterRole"],
             &[],
             &["core/Namespace"],
-            &[": namespaces: list,get,delete", "rbac.authorization.k8s.io: clusterroles: list"],
+            &[": namespaces: get,delete"],
         ),
         ("a kind that cannot be listed", &["core/Binding"], &[], &[], &[]),
         ("a kind that is not served", &["core/Pod", "apps/*"], &[], &[], &[]),
@@ -93,7 +88,7 @@ fn rules_name_exactly_the_swept_kinds() {
             &[],
             &["core/Secret", "volcano.example.com/*"],
             &["Namespace"],
-            &["*: *: list", ": configmaps,namespaces: get,delete", "batch: cronjobs,jobs: get,delete"],
+            &[": configmaps,namespaces: get,delete", "batch: cronjobs,jobs: get,delete"],
         ),
     ];
     for (name, include, exclude, cluster_scoped, expected) in cases {
@@ -128,9 +123,10 @@ fn print(config: &Config) -> String {
 #[test]
 fn printed_roles_name_rights_and_reasons() {
     let config = config(
-        "kinds: {include: [batch/*, core/Secret, core/Namespace, ClusterRole, apps/*], cluster_scoped: [ClusterRole]}\n\
+        "kinds: {include: [batch/*, core/Secret, core/Namespace, ClusterRole, apps/*]}\n\
          lease: {namespace: leases, name: fleet-a}",
     );
+    let config = Config { policy: Policy { cluster_scoped: patterns(&["ClusterRole"]), ..config.policy }, ..config };
     insta::assert_snapshot!(print(&config));
 }
 

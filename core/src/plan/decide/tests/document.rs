@@ -55,7 +55,9 @@ fn page_lists_exactly_the_decisions_of_the_code() {
 
 #[test]
 fn page_states_finalized_for_each_decision() {
-    let finalized: Vec<_> = rows().into_iter().filter(|cells| cells[4] == "yes").map(|cells| cells[0]).collect();
-    assert_eq!(finalized, ["2", "3", "4", "7"]);
-    assert!(rows().iter().all(|cells| matches!(cells[4], "yes" | "no")));
+    let finalized =
+        |word: &str| -> Vec<_> { rows().into_iter().filter(|cells| cells[4] == word).map(|cells| cells[0]).collect() };
+    assert_eq!(finalized("yes"), ["2", "3", "4", "7"]);
+    assert_eq!(finalized("if foreign"), ["5", "6"]);
+    assert!(rows().iter().all(|cells| matches!(cells[4], "yes" | "no" | "if foreign")));
 }

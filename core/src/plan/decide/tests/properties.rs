@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::situation::{Live, Situation, gate_failed, no_answer};
-use crate::decision::{Decision, DisownReason, FailReason, Failure, SkipReason};
+use crate::decision::{Decision, DisownReason, FailReason, Failure, NotYet, SkipReason, WaitReason};
 use crate::id::Generation;
 use crate::outcome::GateAnswer;
 use crate::plan::decide::Rendered;
@@ -107,26 +107,50 @@ fn situations() -> impl Strategy<Value = Situation> {
     ];
     let versions = prop_oneof![1 => Just(None), 9 => versions().prop_map(Some)];
     let pending_disowning = prop::option::weighted(0.2, Just("ConfigMap b has to be disowned first".to_owned()));
-    (versions, gates, patches, rendered, owner, any::<bool>(), prop::bool::weighted(0.2), pending_disowning).prop_map(
-        |(versions, gates, patches, rendered, has_its_owner, retains_versions, failed_earlier, pending_disowning)| {
-            let (orphan, delete, when, create, apply, recreate) = gates;
-            Situation {
+    let not_yet = any::<Option<bool>>().prop_map(|holds_back| {
+        holds_back.map(|holds_back| NotYet { gate: "timestamp(now()) > due".to_owned(), holds_back })
+    });
+    let whose = (prop::bool::weighted(0.3), any::<bool>(), not_yet);
+    (versions, gates, patches, rendered, owner, any::<bool>(), prop::bool::weighted(0.2), pending_disowning, whose)
+        .prop_map(
+            |(
                 versions,
-                orphan,
-                delete,
-                when,
-                create,
-                apply,
-                recreate,
+                gates,
                 patches,
                 rendered,
                 has_its_owner,
-                pending_disowning,
                 retains_versions,
                 failed_earlier,
-            }
-        },
-    )
+                pending_disowning,
+                whose,
+            )| {
+                let (orphan, delete, when, create, apply, recreate) = gates;
+                let (is_foreign, adopts, not_yet) = whose;
+                let written = |version: Live| match is_foreign {
+                    true => Live { generation: None, disowned: false, ..version },
+                    false => version,
+                };
+                let versions = versions.map(|versions| versions.into_iter().map(written).collect());
+                Situation {
+                    versions,
+                    is_foreign,
+                    adopts,
+                    not_yet,
+                    orphan,
+                    delete,
+                    when,
+                    create,
+                    apply,
+                    recreate,
+                    patches,
+                    rendered,
+                    has_its_owner,
+                    pending_disowning,
+                    retains_versions,
+                    failed_earlier,
+                }
+            },
+        )
 }
 
 /// Returns the kind of write that a decision leads to, in a word; none if it leads to no write.
@@ -205,10 +229,44 @@ proptest! {
     }
 
     #[test]
+    fn foreign_object_is_only_patched_or_adopted(situation in situations()) {
+        let verdict = situation.decide();
+        let is_foreign = situation.is_foreign && situation.versions.iter().flatten().next().is_some();
+        let decision = &verdict.decided.decision;
+        let is_not_ours = *decision == Decision::Skip(SkipReason::NotOurs)
+            || matches!(decision, Decision::Fail(failure) if failure.reason == FailReason::NotOurs);
+        prop_assert!(is_foreign || !is_not_ours, "{:?}", verdict);
+        match sends(decision).filter(|_| is_foreign) {
+            None | Some("patch") => {}
+            Some("update") => prop_assert!(situation.adopts, "{:?}", verdict),
+            Some(other) => prop_assert!(false, "{other}: {:?}", verdict),
+        }
+        let rows = [Row::Disown, Row::Delete, Row::Deleting];
+        if is_foreign && rows.contains(&verdict.decided.row) && !matches!(decision, Decision::Fail(_)) {
+            prop_assert_eq!(decision, &Decision::Skip(SkipReason::NotOurs));
+        }
+    }
+
+    #[test]
+    fn false_gate_that_reads_the_clock_is_a_wait(situation in situations()) {
+        let verdict = situation.decide();
+        if verdict.decided.row == Row::WhenFalse && situation.when == GateAnswer::DoesNotHold {
+            let expected = match &situation.not_yet {
+                Some(not_yet) => Decision::Wait(WaitReason::NotYet(not_yet.clone())),
+                None => Decision::Skip(SkipReason::WhenFalse),
+            };
+            prop_assert_eq!(verdict.decided.decision, expected);
+        } else {
+            prop_assert!(!matches!(verdict.decided.decision, Decision::Wait(WaitReason::NotYet(_))));
+        }
+    }
+
+    #[test]
     fn disowned_resource_is_only_disowned_further(mut situation in situations(), mark in any::<prop::sample::Index>()) {
         let Some(versions) = situation.versions.as_mut().filter(|versions| !versions.is_empty()) else { return Ok(()) };
         let mark = mark.index(versions.len());
         versions[mark].disowned = true;
+        situation.is_foreign = false;
         let verdict = situation.decide();
         let expected = [Decision::Disown(DisownReason::Disowned), Decision::Skip(SkipReason::Disowned)];
         prop_assert!(expected.contains(&verdict.decided.decision), "{:?}", verdict);

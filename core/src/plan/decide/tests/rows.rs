@@ -1,8 +1,8 @@
 //! Tests each row by its number: its decision, and the gates that the table evaluates before it.
 
-use super::situation::{LIVE, Situation, found, no_answer, nothing};
+use super::situation::{LIVE, Situation, foreign, found, no_answer, nothing};
 use crate::decision::{
-    Decision, DisownReason, FailReason, Failure, SkipReason, UpdateReason, VersionReason, WaitReason,
+    Decision, DisownReason, FailReason, Failure, NotYet, SkipReason, UpdateReason, VersionReason, WaitReason,
 };
 use crate::id::Generation;
 use crate::outcome::GateAnswer::{DoesNotHold, Holds};
@@ -273,4 +273,59 @@ fn rows_5_and_14_deletions_wait_for_a_pending_disowning() {
     check_live(&beside, "14", &Decision::CreateVersion(VersionReason::RecreateGateHolds), &["recreate"]);
     let gone = Situation { delete: Holds, pending_disowning, ..nothing() };
     check(&gone, "7", &Decision::Skip(SkipReason::AlreadyAbsent), &["orphan", "delete"]);
+}
+
+#[test]
+fn rows_3_5_and_6_leave_a_foreign_object_alone() {
+    let not_ours = Decision::Skip(SkipReason::NotOurs);
+    for adopts in [false, true] {
+        let live = || Situation { adopts, ..foreign([LIVE]) };
+        check(&Situation { orphan: Holds, delete: Holds, ..live() }, "3", &not_ours, &["orphan"]);
+        check(&Situation { delete: Holds, ..live() }, "5", &not_ours, &["orphan", "delete"]);
+        let going = Situation { delete: Holds, adopts, ..foreign([LIVE.terminating()]) };
+        check(&going, "6", &not_ours, &["delete"]);
+    }
+    let pending_disowning = Some("ConfigMap b has to be disowned first".to_owned());
+    let waits_for_nothing = Situation { delete: Holds, pending_disowning, ..foreign([LIVE]) };
+    check(&waits_for_nothing, "5", &not_ours, &["orphan", "delete"]);
+}
+
+#[test]
+fn rows_14_18_and_19_fail_for_a_foreign_object() {
+    let cases = [
+        ("14", true, Situation { recreate: Holds, ..foreign([LIVE]) }, "a recreation would delete it"),
+        ("18", true, foreign([LIVE.named("old")]), "the manifest has another name"),
+        ("19", false, foreign([LIVE]), "to take it over, write `adopt: true`"),
+    ];
+    for (row, adopts, situation, told) in cases {
+        let verdict = Situation { adopts, ..situation }.decide();
+        let Decision::Fail(failure) = &verdict.decided.decision else { unreachable!("{verdict:?}") };
+        assert_eq!((verdict.decided.row.number(), failure.reason), (row, FailReason::NotOurs));
+        assert!(failure.message.contains(told), "{failure}");
+    }
+}
+
+#[test]
+fn row_15_patches_a_foreign_object() {
+    let situation = Situation { patches: Ok(vec![0]), ..foreign([LIVE]) };
+    check_live(&situation, "15", &Decision::Patch(vec![0]), &["recreate", "patch"]);
+    let unpatched = Situation { apply: DoesNotHold, ..foreign([LIVE]) };
+    check_live(&unpatched, "16", &Decision::Skip(SkipReason::ApplyGateFalse), &["recreate", "patch", "apply"]);
+}
+
+#[test]
+fn row_19_adopts_a_foreign_object_if_the_entry_says_so() {
+    let adopted = Decision::Update { from: None, because: UpdateReason::GenerationChanged };
+    let situation = Situation { adopts: true, ..foreign([LIVE]) };
+    check_live(&situation, "19", &adopted, &["recreate", "patch", "apply"]);
+}
+
+#[test]
+fn row_8_false_gate_that_reads_the_clock_is_a_wait() {
+    let not_yet = NotYet { gate: "timestamp(now()) > due".to_owned(), holds_back: true };
+    for versions in [vec![], vec![LIVE.generation(1)]] {
+        let situation = Situation { when: DoesNotHold, not_yet: Some(not_yet.clone()), ..found(versions) };
+        let wait = Decision::Wait(WaitReason::NotYet(not_yet.clone()));
+        check(&situation, "8", &wait, &["orphan", "delete", "when"]);
+    }
 }

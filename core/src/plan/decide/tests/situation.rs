@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::decision::{Decision, FailReason, Failure};
+use crate::decision::{Decision, FailReason, Failure, NotYet};
 use crate::id::Generation;
 use crate::keys;
 use crate::observation::Version;
@@ -70,6 +70,11 @@ impl Live {
 pub(super) struct Situation {
     /// The live versions; none if they could not be read.
     pub(super) versions: Option<Vec<Live>>,
+    /// Whether no adapter wrote the versions.
+    pub(super) is_foreign: bool,
+    pub(super) adopts: bool,
+    /// The wait that a false `when` is; none if it does not read the clock.
+    pub(super) not_yet: Option<NotYet>,
     pub(super) orphan: GateAnswer,
     pub(super) delete: GateAnswer,
     pub(super) when: GateAnswer,
@@ -89,6 +94,9 @@ pub(super) struct Situation {
 pub(super) fn nothing() -> Situation {
     Situation {
         versions: Some(Vec::new()),
+        is_foreign: false,
+        adopts: false,
+        not_yet: None,
         orphan: GateAnswer::DoesNotHold,
         delete: GateAnswer::DoesNotHold,
         when: GateAnswer::Holds,
@@ -107,6 +115,12 @@ pub(super) fn nothing() -> Situation {
 /// The situation [`nothing`] with these versions.
 pub(super) fn found(versions: impl IntoIterator<Item = Live>) -> Situation {
     Situation { versions: Some(versions.into_iter().collect()), ..nothing() }
+}
+
+/// The situation [`nothing`] with these versions, none of which an adapter wrote.
+pub(super) fn foreign(versions: impl IntoIterator<Item = Live>) -> Situation {
+    let versions = versions.into_iter().map(|version| Live { generation: None, ..version });
+    Situation { is_foreign: true, ..found(versions) }
 }
 
 /// The answer of a gate that failed.
@@ -147,6 +161,7 @@ impl Situation {
             self.versions.as_ref().map(|versions| versions.iter().map(Live::version).collect());
         let seen = match &versions {
             None => Seen::Unknown("connection refused"),
+            Some(versions) if self.is_foreign => Seen::Foreign(versions.iter().collect()),
             Some(versions) => Seen::Versions(versions.iter().collect()),
         };
         let mut answers = Answers { situation: self, asked: Vec::new(), conflicts: Vec::new() };
@@ -193,6 +208,14 @@ impl Questions for Answers<'_> {
 
     fn pending_disowning(&mut self) -> Option<String> {
         self.situation.pending_disowning.clone()
+    }
+
+    fn not_yet(&mut self) -> Option<NotYet> {
+        self.situation.not_yet.clone()
+    }
+
+    fn adopts(&self) -> bool {
+        self.situation.adopts
     }
 
     fn retains_versions(&self) -> bool {

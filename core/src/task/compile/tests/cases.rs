@@ -75,6 +75,22 @@ pub(super) const PARAMS: &[(&str, &str)] = &[
         "params:\n  - {name: a, source: \"{{ .event.id }}\"}\n  - {name: b, source: \"x-{{ .event.id }}\"}\n",
     ),
     (
+        "paths whose root nobody has",
+        "params:\n  - {name: a, source: event.generatoin}\n  - {name: b, source: clusters.spec.replicas, default: 1}\n  - {name: cluster, source: {api_call: {method: GET, url: /x}}}\n  - {name: c, source: clusters.spec.replicas, default: 1}\n  - {name: d, source: later.a}\n  - {name: later, source: event.id}\n  - {name: e, source: event.custom}\n  - {name: f, source: custom.a}\n  - {name: g, source: cluster.spec}\n  - {name: h, source: generation}\n",
+    ),
+    (
+        "members of `config` that never exist",
+        "params:\n  - {name: a, source: config.adapter.nam}\n  - {name: b, source: {expression: config.clients.hyperfleet_api.base_ur}}\n  - {name: c, source: config.client.broker}\n  - {name: d, source: config.clients.hyperfleet_api.default_headers.any}\n  - {name: e, source: {expression: \"config.adapter.?version.orValue('')\"}}\n",
+    ),
+    (
+        "parts of expressions that always fail",
+        "params:\n  - {name: count, source: event.count, type: int}\n  - {name: a, source: {expression: \"event.x || timestamp(now()) - duration('30 s') > timestamp('2026-01-02')\"}}\n  - {name: b, source: {expression: \"'x-' + event.generation\"}}\n  - {name: c, source: {expression: \"event.kind + '-' + count\"}}\n  - {name: d, source: {expression: \"'x' + size(event.kind) + string(1)\"}}\n  - {name: e, source: {expression: \"'x' + string(count) + ('a' + event.kind)\"}}\n  - {name: f, source: {expression: \"duration('30s') + duration(event.kind) == duration('1h') && [1].exists(count, 'x' + count == 'x1')\"}}\n",
+    ),
+    (
+        "an unknown function in a template",
+        "params: [{name: a, source: {api_call: {method: GET, url: \"/x/{{ qoute .event.id }}\"}}}]\n",
+    ),
+    (
         "names that the adapter sets itself",
         "params: [{name: resources, source: event.id}, {name: adapter, source: event.id}, {name: timestamp, source: event.id}]\npreconditions: [{name: config, api_call: {method: GET, url: /x}, capture: [{name: event, field: a}]}]\npost: {payloads: [{name: env, build: {}}]}\n",
     ),
@@ -85,6 +101,14 @@ pub(super) const PARAMS: &[(&str, &str)] = &[
     (
         "members that never exist",
         "params: [{name: a, source: {expression: adapter.nme}}]\npreconditions:\n  - {name: b, conditions: [{field: adapter.skipReson, operator: exists}]}\n  - {name: c, expression: \"event.owner_references.name == '' || event.ownerReferences.id == '' || event.custom\"}\nresources:\n  - name: job\n    manifest: {apiVersion: v1, kind: ConfigMap, metadata: {labels: {a: \"{{ .adapter.nme }}\"}}}\n    discovery: {by_name: x}\n    nested_discoveries: [{name: inner, discovery: {by_name: y}}]\npost:\n  payloads:\n    - name: p\n      build:\n        a: {expression: adapter.outcomes.job.decison}\n        b: {expression: \"adapter.?outcomes[?'jbo'].?finalized.orValue(false)\"}\n        c: {expression: adapter.outcomes.inner.finalized}\n        d: {field: adapter.executionError.reason}\n        e: {expression: \"has(adapter.resourceErrors.job.code)\"}\n        f: \"{{ .adapter.executionStatus }}{{ .adapter.outcomes.job.finalised }}\"\n        g: {expression: \"[adapter].map(adapter, adapter.any) + [adapter.outcomes.job.reason]\"}\n",
+    ),
+    (
+        "params that can fail",
+        "params:\n  - {name: a, default: {}, source: {api_call: {method: GET, url: /x}}}\n  - {name: b, source: {file: {path: /x}}}\n  - {name: c, default: 1, source: {expression: event.size * 2.0}}\n  - {name: d, default: 1, source: {expression: event.size}}\n  - {name: e, default: 1, on_error: default, source: {api_call: {method: GET, url: /x}}}\n  - {name: f, on_error: default, source: event.id}\n  - {name: g, default: 1, required: true, on_error: default, source: event.id}\n  - {name: h, on_error: ignore, source: event.id}\n",
+    ),
+    (
+        "tests for presence of what may be null",
+        "params:\n  - {name: a, source: {expression: event.?deleted_time.hasValue()}}\n  - {name: b, source: {expression: \"has(event.deleted_time) && 'deleted_by' in event\"}}\n  - {name: c, source: {expression: \"[event].exists(e, has(e.owner_references))\"}}\n  - {name: d, source: {expression: \"has(event.deleted_time) && event.deleted_time != null\"}}\n  - {name: e, source: {expression: event.?deleted_time.orValue(null) != null}}\n",
     ),
     (
         "a header that HTTP does not know",

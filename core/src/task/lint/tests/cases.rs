@@ -17,7 +17,7 @@ const STATUS: &str = r#"    - name: status
           - {type: Applied, status: {expression: "resources.?job.hasValue() ? 'True' : 'False'"}}
           - {type: Available, status: "True"}
           - {type: Health, status: "True"}
-          - {type: Finalized, status: {expression: "adapter.outcomes.?job.?finalized.orValue(false) ? 'True' : 'False'"}}
+          - {type: Finalized, status: {expression: "resources.?job.?gone.orValue(false) ? 'True' : 'False'"}}
 "#;
 const ACTION: &str =
     "    - name: report\n      api_call: {method: PUT, url: /clusters/x/statuses, body: \"{{ .status }}\"}\n";
@@ -38,7 +38,7 @@ impl Parts {
 /// An entry of `resources`, found by name.
 pub(super) fn resource(name: &str, more: &str) -> String {
     format!(
-        "  - name: {name}\n    manifest: {{apiVersion: batch/v1, kind: Job, metadata: {{name: {name}}}}}\n    discovery: {{by_name: {name}}}\n{more}"
+        "  - name: {name}\n    manifest: {{apiVersion: example.io/v1, kind: Task, metadata: {{name: {name}}}}}\n    discovery: {{by_name: {name}}}\n{more}"
     )
 }
 
@@ -284,5 +284,44 @@ pub(super) fn in_order() -> Vec<(&'static str, String)> {
             }
             .text(),
         ),
+    ]
+}
+
+/// A task whose condition `Available` is this expression, and whose resource `job` is of this kind.
+fn available(kind: &str, more: &str, expression: &str) -> String {
+    let payloads = STATUS.replace(
+        "{type: Available, status: \"True\"}",
+        &format!("{{type: Available, status: {{expression: \"{expression} ? 'True' : 'False'\"}}}}"),
+    );
+    let resources = resource("job", more).replace("apiVersion: batch/v1, kind: Job", kind);
+    Parts { payloads, resources, ..Parts::sound() }.text()
+}
+
+const DEPLOYMENT: &str = "apiVersion: apps/v1, kind: Deployment";
+const CUSTOM: &str = "apiVersion: example.com/v1, kind: Widget";
+const JOB: &str = "apiVersion: batch/v1, kind: Job";
+const REPLICAS: &str = "resources.?job.?status.?readyReplicas.orValue(0) == 3";
+const COMPLETE: &str = "resources.?job.?status.?conditions.orValue([]).exists(c, c.type == 'Complete')";
+const REPLACED: &str = "    recreate_on_change: true\n";
+
+pub(super) fn last_generations() -> Vec<(&'static str, String)> {
+    vec![
+        ("the replicas of a Deployment", available(DEPLOYMENT, "", REPLICAS)),
+        ("the conditions of a custom resource", available(CUSTOM, "", COMPLETE)),
+        ("the conditions of a Job that is replaced", available(JOB, REPLACED, COMPLETE)),
+    ]
+}
+
+/// Conditions `Available` that are about the present generation, or whose object is never written again.
+pub(super) fn present_generations() -> Vec<String> {
+    let and = |term: &str| format!("{term} && {REPLICAS}");
+    let observed =
+        "resources.?job.?status.?observedGeneration.orValue(0) >= resources.?job.?metadata.?generation.orValue(1)";
+    vec![
+        available(DEPLOYMENT, "", &and(observed)),
+        available(CUSTOM, "", &and("adapter.outcomes.?job.?decision.orValue('') == 'skip'")),
+        available(DEPLOYMENT, &lifecycle("apply", "\"!resources.?job.hasValue()\""), REPLICAS),
+        available(JOB, "", COMPLETE),
+        available("apiVersion: v1, kind: ConfigMap", "", REPLICAS),
     ]
 }

@@ -161,7 +161,7 @@ const VERSIONS: &str = "    retention: {historyLimit: 3}\n";
 /// The resource `job` with versions, found by labels and named as given.
 fn versions_named(name: &str, labels: &str, more: &str) -> String {
     with_params(format!(
-        "  - name: job\n    manifest: {{apiVersion: batch/v1, kind: Job, metadata: {{name: \"{name}\", labels: {labels}}}}}\n    \
+        "  - name: job\n    manifest: {{apiVersion: example.io/v1, kind: Task, metadata: {{name: \"{name}\", labels: {labels}}}}}\n    \
          discovery: {{by_selectors: {{label_selector: {labels}}}}}\n{VERSIONS}{more}"
     ))
 }
@@ -195,7 +195,7 @@ pub(super) fn versions() -> Vec<(&'static str, String)> {
         (
             "a fixed name in a text",
             with_params(
-                "  - name: job\n    manifest: |\n      apiVersion: batch/v1\n      kind: Job\n      metadata: {name: \"x-{{ .clusterId }}\"}\n    discovery: {by_selectors: {label_selector: {a: \"{{ .clusterId }}\"}}}\n    retention: {ttl: 1h}\n"
+                "  - name: job\n    manifest: |\n      apiVersion: example.io/v1\n      kind: Task\n      metadata: {name: \"x-{{ .clusterId }}\"}\n    discovery: {by_selectors: {label_selector: {a: \"{{ .clusterId }}\"}}}\n    retention: {ttl: 1h}\n"
                     .to_owned(),
             ),
         ),
@@ -254,7 +254,7 @@ fn side_by_side(of_one: (&str, &str), of_other: (&str, &str), more: &str) -> Str
     let sound = Parts::sound();
     let entry = |name: &str, (written, selected): (&str, &str), more: &str| {
         format!(
-            "  - name: {name}\n    manifest: {{apiVersion: v1, kind: ConfigMap, metadata: {{name: \"{name}-{{{{ .generation }}}}\", labels: \
+            "  - name: {name}\n    manifest: {{apiVersion: example.io/v1, kind: ConfigMap, metadata: {{name: \"{name}-{{{{ .generation }}}}\", labels: \
              {{{written}}}}}}}\n    discovery: {{by_selectors: {{label_selector: {{{selected}}}}}}}\n{more}"
         )
     };
@@ -285,7 +285,7 @@ pub(super) fn discovery() -> Vec<(&'static str, String)> {
     };
     let by_label =
         |metadata: &str, label: &str| object(metadata, &format!("{{by_selectors: {{label_selector: {{{label}}}}}}}"));
-    let config = "  - name: config\n    manifest: {apiVersion: v1, kind: ConfigMap, metadata: {name: x}}\n    discovery: {by_name: x}\n";
+    let config = "  - name: config\n    manifest: {apiVersion: example.io/v1, kind: ConfigMap, metadata: {name: x}}\n    discovery: {by_name: x}\n";
     let two = |one: String, other: String| {
         let sound = Parts::sound();
         let reads = "    - {name: note, log: {message: \"{{ .adapter.outcomes }}\"}}\n";
@@ -441,6 +441,11 @@ pub(super) fn in_order() -> Vec<(&'static str, String)> {
         ("a patch that follows a status", with_gates(&[(annotation, "resources.job.status.phase == 'Paused'")])),
         ("a patch that reads everything", with_gates(&[(annotation, "size(resources) > 1")])),
         (
+            "a patch of a Secret's text, which the server encodes",
+            with_gates(&[("patch {stringData: {mode: \"{{ .phase }}\"}}", "dig(resources.job.data, 'mode') != base64.encode(bytes(phase))")])
+                .replace("batch/v1, kind: Job", "v1, kind: Secret"),
+        ),
+        (
             "a patch with a key that is a template",
             with_gates(&[(
                 "patch {metadata: {labels: {'{{ .phase }}': x}}}",
@@ -483,14 +488,14 @@ pub(super) fn in_order() -> Vec<(&'static str, String)> {
         (
             "labels that are stamped",
             with_params(
-                "  - name: job\n    manifest: {apiVersion: v1, kind: ConfigMap, metadata: {name: x}}\n    discovery: {by_selectors: {label_selector: {hyperfleet.io/adapter: a, hyperfleet.io/resource-id: \"{{ .clusterId }}\", hyperfleet.io/resource: job}}}\n"
+                "  - name: job\n    manifest: {apiVersion: example.io/v1, kind: ConfigMap, metadata: {name: x}}\n    discovery: {by_selectors: {label_selector: {hyperfleet.io/adapter: a, hyperfleet.io/resource-id: \"{{ .clusterId }}\", hyperfleet.io/resource: job}}}\n"
                     .to_owned(),
             ),
         ),
         (
             "labels that only an event reveals",
             with_params(
-                "  - name: job\n    manifest: {apiVersion: v1, kind: ConfigMap, metadata: {name: \"{{ .clusterId }}\", labels: {a: \"{{ .clusterId }}\", b: c}}}\n    discovery: {by_selectors: {label_selector: {a: x, b: \"{{ .phase }}\", \"{{ .region }}\": x}}}\n"
+                "  - name: job\n    manifest: {apiVersion: example.io/v1, kind: ConfigMap, metadata: {name: \"{{ .clusterId }}\", labels: {a: \"{{ .clusterId }}\", b: c}}}\n    discovery: {by_selectors: {label_selector: {a: x, b: \"{{ .phase }}\", \"{{ .region }}\": x}}}\n"
                     .to_owned(),
             ),
         ),

@@ -5,7 +5,7 @@ use super::cases::{Parts, resource, with_resources};
 fn named(kind: &str, name: &str) -> String {
     let resource = resource("job", "    retention: {historyLimit: 1}\n");
     let resource = resource
-        .replace("apiVersion: batch/v1, kind: Job", kind)
+        .replace("apiVersion: example.io/v1, kind: Task", kind)
         .replace("metadata: {name: job}", &format!("metadata: {{name: {name}}}"));
     let params = "params: [{name: clusterId, source: event.id}, {name: region, source: event.region}, {name: count, source: event.count}]\n";
     let resources = resource
@@ -15,7 +15,7 @@ fn named(kind: &str, name: &str) -> String {
 
 /// The task with one object of a kind and a fixed name, discovered by that name.
 fn fixed(kind: &str, name: &str) -> String {
-    let resource = resource("job", "").replace("apiVersion: batch/v1, kind: Job", kind);
+    let resource = resource("job", "").replace("apiVersion: example.io/v1, kind: Task", kind);
     with_resources(
         resource
             .replace("metadata: {name: job}", &format!("metadata: {{name: {name}}}"))
@@ -23,8 +23,8 @@ fn fixed(kind: &str, name: &str) -> String {
     )
 }
 
-const CONFIG_MAP: &str = "apiVersion: v1, kind: ConfigMap";
-const ROLE: &str = "apiVersion: rbac.authorization.k8s.io/v1, kind: Role";
+const CONFIG_MAP: &str = "apiVersion: example.io/v1, kind: Config";
+const ROLE: &str = "apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole";
 
 pub(super) fn names() -> Vec<(&'static str, String)> {
     vec![
@@ -41,13 +41,13 @@ pub(super) fn names() -> Vec<(&'static str, String)> {
         ),
         (
             "a name in a text",
-            with_resources("  - name: job\n    manifest: |\n      apiVersion: v1\n      kind: ConfigMap\n      metadata:\n        name: My_Map\n        labels: {tier: 1, ready: yes}\n    discovery: {by_name: My_Map}\n".to_owned()),
+            with_resources("  - name: job\n    manifest: |\n      apiVersion: example.io/v1\n      kind: Config\n      metadata:\n        name: My_Map\n        labels: {tier: 1, ready: yes}\n    discovery: {by_name: My_Map}\n".to_owned()),
         ),
     ]
 }
 
 fn labelled(kind: &str, metadata: &str, more: &str) -> String {
-    let resource = resource("job", more).replace("apiVersion: batch/v1, kind: Job", kind);
+    let resource = resource("job", more).replace("apiVersion: example.io/v1, kind: Task", kind);
     with_resources(resource.replace("{name: job}}", &format!("{{name: job, {metadata}}}}}")))
 }
 
@@ -62,10 +62,14 @@ pub(super) fn labels() -> Vec<(&'static str, String)> {
         ),
         (
             "the pods of a job",
-            with_resources(resource("job", "").replace(
-                "metadata: {name: job}}",
-                "metadata: {name: job}, spec: {template: {metadata: {labels: {a: 1}}}}}",
-            )),
+            with_resources(
+                resource("job", "")
+                    .replace(
+                        "apiVersion: example.io/v1, kind: Task, metadata: {name: job}}",
+                        "apiVersion: batch/v1, kind: Job, metadata: {name: job, namespace: n}, spec: {template: {metadata: {labels: {a: 1}}}}}",
+                    )
+                    .replace("by_name: job", "by_name: job, namespace: n"),
+            ),
         ),
         (
             "a patch",

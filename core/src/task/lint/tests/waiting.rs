@@ -73,6 +73,33 @@ pub(super) fn waiting_deletions() -> Vec<(&'static str, String)> {
     ]
 }
 
+/// The resources `job`, `middle` and `other`, whose delete gates are these.
+fn chain(of_job: &str, of_middle: &str, more: &[(&str, &str)]) -> String {
+    let gates = |of_delete: &str| written(&[more, &[("delete", of_delete)]].concat());
+    let middle = resource("middle", &gates(of_middle));
+    two(resource("job", &gates(of_job)) + &middle, resource("other", &gates("isDeleting")))
+}
+
+const AFTER_MIDDLE: &str = "isDeleting && !resources.?middle.hasValue()";
+const AFTER_OTHER: &str = "isDeleting && !resources.?other.hasValue()";
+const NOT_DELETING: [(&str, &str); 1] = [("when", "!isDeleting")];
+
+pub(super) fn deletion_orders() -> Vec<(&'static str, String)> {
+    vec![
+        ("an object that is created while its neighbour is deleted", chain("isDeleting", AFTER_OTHER, &[])),
+        ("an order that a missing object breaks", chain(AFTER_MIDDLE, AFTER_OTHER, &NOT_DELETING)),
+    ]
+}
+
+/// Orders of deletion that a missing object does not break.
+pub(super) fn sound_deletion_orders() -> [String; 2] {
+    let namespaced = |text: String| text.replace("{by_name: other}", "{by_name: other, namespace: job}");
+    let kept = namespaced(waits_for(&written(&[DELETE])))
+        .replacen("apiVersion: batch/v1, kind: Job", "apiVersion: v1, kind: Namespace", 1)
+        .replace("metadata: {name: other}", "metadata: {name: other, namespace: job}");
+    [chain(&format!("{AFTER_MIDDLE} && !resources.?other.hasValue()"), AFTER_OTHER, &NOT_DELETING), kept]
+}
+
 /// `job` and `other`, discovered as given.
 fn discovered(by_job: &str, of_job: &str, by_other: &str, of_other: &str) -> String {
     let entry = |name: &str, by: &str, more: &str| {
@@ -137,8 +164,8 @@ pub(super) fn own_objects() -> Vec<(&'static str, String)> {
         (
             "a text that reads its own object",
             manifest("").replace(
-                "manifest: {apiVersion: batch/v1, kind: Job, metadata: {name: job}, spec: {a: ''}}",
-                "manifest: |\n      apiVersion: batch/v1\n      kind: Job\n      metadata: {name: job}\n      spec: {a: {{ .resources.job.spec.a }}}",
+                "manifest: {apiVersion: example.io/v1, kind: Task, metadata: {name: job}, spec: {a: ''}}",
+                "manifest: |\n      apiVersion: example.io/v1\n      kind: Task\n      metadata: {name: job}\n      spec: {a: {{ .resources.job.spec.a }}}",
             ),
         ),
     ]

@@ -48,7 +48,11 @@ fn report_shows_reasons_of_what_is_not_true() {
         { "type": "Available", "status": "False", "reason": "JobFailed" },
         { "type": "Health", "status": "True", "reason": "Healthy" },
         { "type": "Finalized", "status": "False", "reason": "Cleanup" },
+        { "type": "Other", "status": "Unknown", "reason": null, "message": null },
     ]);
     let statuses = json!({ "items": [{ "adapter": "a", "observed_generation": 3, "conditions": conditions }] });
-    assert_eq!(adapters(&statuses)["a"], "generation 3: Available=False (JobFailed) Health=True");
+    assert_eq!(
+        adapters(&statuses)["a"],
+        "generation 3: Available=False (JobFailed) Health=True Other=Unknown (no reason)"
+    );
 }

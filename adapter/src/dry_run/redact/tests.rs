@@ -1,0 +1,61 @@
+use serde_json::json;
+
+use super::*;
+
+fn redactor(secrets: &[&str]) -> Redactor {
+    let mut redactor = Redactor::default();
+    secrets.iter().for_each(|secret| redactor.add(&Value::from(*secret)));
+    redactor
+}
+
+#[test]
+fn secret_is_redacted_as_a_whole_and_within_text() {
+    let redactor = redactor(&["hunter2", "hunter2-long", "dev", "a \"quoted\" one", "x"]);
+    let cases = [
+        ("hunter2", "[redacted]"),
+        ("Bearer hunter2!", "Bearer [redacted]!"),
+        ("hunter2-long and hunter2", "[redacted] and [redacted]"),
+        ("dev", "[redacted]"),
+        ("device", "device"),
+        ("x", "x"),
+        (r#"{"a":"a \"quoted\" one"}"#, r#"{"a":"[redacted]"}"#),
+        ("nothing", "nothing"),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(redactor.text(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn data_of_a_secret_is_redacted_wherever_the_secret_is() {
+    let secret = |password: &str| {
+        json!({
+            "kind": "Secret",
+            "metadata": {"name": "a", "annotations": {LAST_APPLIED: password, "kept": "b"}},
+            "data": {"password": password, "same": "c2FtZQ=="},
+        })
+    };
+    let before = json!({"spec": {"manifests": [secret("b25l")]}});
+    let after = json!({"spec": {"manifests": [secret("dHdv")]}});
+    let redacted = redactor(&[]).beside(&after, Some(&before));
+    let expected = json!({
+        "kind": "Secret",
+        "metadata": {"name": "a", "annotations": {LAST_APPLIED: CHANGED, "kept": "b"}},
+        "data": {"password": CHANGED, "same": REDACTED},
+    });
+    assert_eq!(redacted, json!({"spec": {"manifests": [expected]}}));
+    assert_eq!(
+        redactor(&[]).value(&json!({"kind": "ConfigMap", "data": {"a": "b"}})),
+        json!({"kind": "ConfigMap", "data": {"a": "b"}})
+    );
+}
+
+#[test]
+fn number_that_is_a_secret_is_redacted() {
+    let mut redactor = Redactor::default();
+    redactor.add(&json!([4711, 7, true]));
+    assert_eq!(
+        redactor.value(&json!({"a": 4711, "b": 7, "c": true, "d": "4711"})),
+        json!({"a": REDACTED, "b": 7, "c": true, "d": REDACTED})
+    );
+}

@@ -1,0 +1,93 @@
+//! Tests how denials of admission are told apart from invalid and from forbidden requests, on a real API server.
+
+use anyhow::{Context, Result, ensure};
+use hyperfleet_adapter::transport::Transport;
+use lifecycle_core::destination::Destination;
+use lifecycle_core::observation::QueryBy;
+use lifecycle_core::task::PropagationPolicy::Background;
+use lifecycle_core::write::{Target, WriteErrorKind};
+use lifecycle_e2e::{PATIENCE, await_condition};
+use serde_json::{Value, json};
+
+use crate::world::{World, refusal, seen, target};
+
+/// Denies config maps of the test's namespace whose data has the key `denied`, with this reason.
+async fn install_policy(world: &World, reason: &str) -> Result<String> {
+    let name = format!("deny-{}", world.namespace.name());
+    let cluster_scoped = |kind: &str, spec: Value| json!({ "apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": { "name": name }, "spec": spec });
+    let rule = json!({ "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"], "operations": ["CREATE", "UPDATE"] });
+    let own = json!({ "matchLabels": { "kubernetes.io/metadata.name": world.namespace.name() } });
+    let policy = cluster_scoped(
+        "ValidatingAdmissionPolicy",
+        json!({
+            "matchConstraints": { "resourceRules": [rule], "namespaceSelector": own },
+            "validations": [{ "expression": "!has(object.data) || !('denied' in object.data)", "reason": reason }],
+        }),
+    );
+    let binding = json!({ "policyName": name, "validationActions": ["Deny"] });
+    let binding = cluster_scoped("ValidatingAdmissionPolicyBinding", binding);
+    for object in [policy, binding] {
+        world.transport.create(&object, &Destination::ThisCluster).await?;
+    }
+    await_condition("the policy to be enforced", PATIENCE, async || {
+        ensure!(world.dry_run_create(&world.map("probe", json!({ "denied": "1" }))).await.is_err(), "not yet");
+        Ok(())
+    })
+    .await?;
+    Ok(name)
+}
+
+#[tokio::test]
+async fn policy_denies_creations_updates_and_patches_by_its_name() -> Result<()> {
+    for reason in ["Invalid", "Forbidden"] {
+        let world = World::new().await?;
+        let policy = install_policy(&world, reason).await?;
+        let denied = world.map("one", json!({ "denied": "1" }));
+        let live = world.create(&world.map("one", json!({ "a": "1" }))).await?;
+        let patch = json!({ "data": { "denied": "1" } });
+        let refused = [
+            world.create(&world.map("two", json!({ "denied": "1" }))).await.map(drop),
+            world.transport.update(&denied, &target(&live), &seen(&live)).await.map(drop),
+            world.transport.patch(&patch, &target(&live)).await.map(drop),
+        ];
+        for result in refused {
+            let error = result.err().with_context(|| format!("{reason}: the policy denies it"))?;
+            assert_eq!(error.kind, WriteErrorKind::Denied, "{reason}: {error}");
+            assert!(error.message.contains(&format!("ValidatingAdmissionPolicy '{policy}'")), "{reason}: {error}");
+        }
+        assert_eq!(world.read("one").await?, Some(live), "{reason}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn quota_denies_and_so_does_a_terminating_namespace() -> Result<()> {
+    let world = World::new().await?;
+    let quota = world.object("v1", "ResourceQuota", "none", json!({ "spec": { "hard": { "secrets": "0" } } }));
+    world.create(&quota).await?;
+    let secret = world.object("v1", "Secret", "one", json!({}));
+    await_condition("the quota to be enforced", PATIENCE, async || {
+        let (kind, _) = refusal(world.dry_run_create(&secret).await)?;
+        ensure!(kind == WriteErrorKind::Denied, "{kind:?}");
+        Ok(())
+    })
+    .await?;
+
+    world.create(&with_finalizer(world.map("held", json!({})))).await?;
+    let namespace = world.query("v1", "Namespace", QueryBy::Name(world.namespace.name().to_owned()));
+    let namespace = world.transport.find(&namespace).await?.pop().context("the namespace")?;
+    let any_version = Target { resource_version: String::new(), ..target(&namespace) };
+    world.transport.delete(&any_version, Background).await?;
+    await_condition("the namespace to be terminating for admission", PATIENCE, async || {
+        let refused = refusal(world.dry_run_create(&world.map("two", json!({}))).await)?;
+        ensure!(refused == (WriteErrorKind::Denied, Some(403)), "{refused:?}");
+        Ok(())
+    })
+    .await?;
+    world.patch_as("person", "held", json!({ "metadata": { "finalizers": null } })).await
+}
+
+fn with_finalizer(mut object: Value) -> Value {
+    object["metadata"]["finalizers"] = json!(["example.com/hold"]);
+    object
+}

@@ -1,0 +1,129 @@
+//! Tests of objects that no adapter wrote, over whole passes and more than one.
+
+use serde_json::{Value, json};
+
+use super::passes::{assert_settled, config_map, gated, labels, live, pass, selecting, task, version, with, yes};
+use super::store::Store;
+use crate::keys;
+
+/// An object of somebody else.
+fn theirs(name: &str) -> Value {
+    let object = live("ConfigMap", name, json!({ "app": "demo" }), None);
+    let owner = json!([{ "apiVersion": "v1", "kind": "ConfigMap", "name": "o", "uid": "u" }]);
+    with(object, json!({ "data": { "whose": "theirs" }, "metadata": { "ownerReferences": owner } }))
+}
+
+/// An entry for `job` that patches a label while the live value differs.
+fn patching() -> Value {
+    let differs = "dig(resources.job, \"data.tier\") != \"gold\"";
+    let patch = json!([{ "when": { "expression": differs }, "document": { "data": { "tier": "gold" } } }]);
+    with(gated(config_map("job"), "delete", "deleting"), json!({ "lifecycle": { "patch": patch } }))
+}
+
+/// Whether the object has nothing that the adapter stamps.
+fn is_unstamped(object: &Value) -> bool {
+    let metadata = &object["metadata"];
+    metadata["labels"] == json!({ "app": "demo" }) && metadata["annotations"].get(keys::GENERATION).is_none()
+}
+
+#[test]
+fn patched_foreign_object_is_never_stamped_updated_or_deleted() {
+    for entry in
+        [patching(), with(patching(), json!({ "lifecycle": { "apply": { "when": { "expression": "false" } } } }))]
+    {
+        let applies = entry["lifecycle"].get("apply").is_none();
+        let task = task(&[entry]);
+        let mut store = Store::with([theirs("job")]);
+        assert_eq!(pass(&task, &mut store, 3, &[]).result(), ("patch", "PatchGateHolds", "patched", "15"));
+        let patched = store.objects();
+        let second = pass(&task, &mut store, 3, &[]);
+        let expected =
+            if applies { ("fail", "NotOurs", "failed", "19") } else { ("skip", "ApplyGateFalse", "skipped", "16") };
+        assert_eq!(second.result(), expected, "it was updated with force, and stamped");
+        let gone = pass(&task, &mut store, 3, &yes("deleting"));
+        assert_eq!(gone.result(), ("skip", "NotOurs", "skipped", "5"));
+        assert!(gone.outcomes[0].finalized);
+        assert_eq!((store.log.as_slice(), store.objects()), (&["patch job".to_owned()][..], patched));
+        assert!(is_unstamped(store.object("job")) && store.object("job")["data"]["tier"] == json!("gold"));
+    }
+}
+
+#[test]
+fn foreign_object_is_not_disowned_and_delays_no_deletion() {
+    let kept = gated(config_map("kept"), "orphan", "deleting");
+    let task = task(&[gated(config_map("dropped"), "delete", "deleting"), kept]);
+    let mut store = Store::with([live("ConfigMap", "dropped", json!({}), Some(3)), theirs("kept")]);
+    let pass = pass(&task, &mut store, 3, &yes("deleting"));
+    assert_eq!(pass.results(), [("delete", "DeleteGateHolds", "deleted", "5"), ("skip", "NotOurs", "skipped", "3")]);
+    assert!(store.object("kept")["metadata"].get("ownerReferences").is_some(), "its references are somebody else's");
+}
+
+#[test]
+fn adopting_entry_takes_a_foreign_object_over_by_an_update() {
+    let adopting = with(gated(config_map("job"), "delete", "deleting"), json!({ "adopt": true }));
+    let task = task(&[adopting]);
+    let mut store = Store::with([theirs("job")]);
+    assert_eq!(pass(&task, &mut store, 3, &yes("deleting")).result(), ("skip", "NotOurs", "skipped", "5"));
+    assert_eq!(pass(&task, &mut store, 3, &[]).result(), ("update", "GenerationChanged", "updated", "19"));
+    assert_eq!(store.object("job")["metadata"]["labels"][keys::ADAPTER], json!("tester"));
+    assert_settled(&task, &mut store, 3, &[]);
+    assert_eq!(pass(&task, &mut store, 3, &yes("deleting")).result(), ("delete", "DeleteGateHolds", "deleted", "5"));
+}
+
+#[test]
+fn recreate_gate_deletes_no_foreign_object() {
+    for adopt in [false, true] {
+        let entry = with(gated(config_map("job"), "recreate", "replacing"), json!({ "adopt": adopt }));
+        let mut store = Store::with([theirs("job")]);
+        let pass = pass(&task(&[entry]), &mut store, 3, &yes("replacing"));
+        assert_eq!(pass.result(), ("fail", "NotOurs", "failed", "14"));
+        assert_eq!(store.log, Vec::<String>::new());
+    }
+}
+
+#[test]
+fn foreign_object_beside_a_written_one_is_no_version() {
+    let entry = with(gated(selecting("job"), "delete", "deleting"), json!({ "retention": { "historyLimit": 0 } }));
+    let task = task(&[entry]);
+    let mut store = Store::with([version("job", "job-2", 2, 1), theirs("theirs")]);
+    let created = pass(&task, &mut store, 3, &[]);
+    assert_eq!(created.result(), ("create_version", "NewName", "created", "18"));
+    assert_eq!(store.names(), ["job-3", "theirs"], "retention prunes the former version alone");
+    let deleted = pass(&task, &mut store, 3, &yes("deleting"));
+    assert_eq!(deleted.result(), ("delete", "DeleteGateHolds", "deleted", "5"));
+    let last = pass(&task, &mut store, 3, &yes("deleting"));
+    assert_eq!(last.result(), ("skip", "NotOurs", "skipped", "5"));
+    assert!(last.outcomes[0].finalized && is_unstamped(store.object("theirs")));
+}
+
+#[test]
+fn retention_prunes_no_foreign_object() {
+    let waiting = json!({ "retention": { "historyLimit": 0 }, "when": { "expression": "false" } });
+    let task = task(&[with(selecting("job"), waiting)]);
+    let mut store = Store::with([theirs("one"), theirs("two")]);
+    assert_eq!(pass(&task, &mut store, 3, &[]).result(), ("skip", "WhenFalse", "skipped", "8"));
+    assert_eq!(store.names(), ["one", "two"]);
+}
+
+#[test]
+fn objects_of_either_adapter_are_not_foreign() {
+    let cases = [
+        ("the Go adapter's", live("ConfigMap", "job", json!({}), Some(2))),
+        ("one whose annotation a person removed", live("ConfigMap", "job", labels("job"), None)),
+    ];
+    for (name, object) in cases {
+        let mut store = Store::with([object]);
+        let task = task(&[config_map("job")]);
+        assert_eq!(pass(&task, &mut store, 3, &[]).result().2, "updated", "{name}");
+    }
+}
+
+#[test]
+fn name_taken_by_a_foreign_object_fails_every_event_alike() {
+    let task = task(&[selecting("job")]);
+    let mut store = Store::with([version("job", "job-2", 2, 1), theirs("job-3")]);
+    for _ in 0..2 {
+        assert_eq!(pass(&task, &mut store, 3, &[]).result(), ("create_version", "NameTaken", "failed", "18"));
+        assert!(is_unstamped(store.object("job-3")));
+    }
+}
