@@ -140,6 +140,12 @@ impl Document {
         &self.notes
     }
 
+    /// Whether other documents follow in the text.
+    #[must_use]
+    pub fn has_other_documents(&self) -> bool {
+        self.notes.all().iter().any(|note| note.message == parse::OTHER_DOCUMENTS)
+    }
+
     /// Returns the node at `path`.
     #[must_use]
     pub fn node(&self, path: &Path) -> Option<&Node> {

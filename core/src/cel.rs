@@ -262,7 +262,8 @@ impl Expression {
     /// Whether it reads the clock: `now()`, or a function that compares with it, such as `stableFor`.
     #[must_use]
     pub fn reads_clock(&self) -> bool {
-        self.reads_variable(&|name| name == environment::NOW)
+        let paths = self.parsed.paths.get_or_init(|| readings::paths(&self.parsed.tree));
+        paths.iter().any(|path| path.keys().first() == Some(&environment::NOW))
     }
 
     /// The paths of constant keys that it reads: the variable, then the keys below it, up to what is not constant.

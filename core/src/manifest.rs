@@ -18,7 +18,7 @@ use crate::observation::Version;
 use crate::proof::{Claim, Signer};
 use crate::scope::Scope;
 use crate::task::{Manifest, Resource, kinds};
-use crate::template::Tree;
+use crate::template::{Tree, Unconfined};
 
 /// The labels and the annotation that every object gets, unless its author wrote them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -181,9 +181,12 @@ fn render(manifest: &Manifest, scope: &Scope) -> Result<Value, Failure> {
         Manifest::Text(template) => {
             let (text, is_suspicious) =
                 template.render_watched(scope).map_err(|error| render_failure(error.to_string()))?;
-            let object = parse(&text)?;
+            let (object, has_other_documents) = parse(&text)?;
             if is_suspicious {
-                let parse = |text: &str| parse(text).ok();
+                if has_other_documents {
+                    return Err(render_failure(Unconfined::Structure(String::new()).to_string()));
+                }
+                let parse = |text: &str| parse(text).ok().map(|(object, _)| object);
                 template.confine(scope, &object, &[], parse).map_err(|error| render_failure(error.to_string()))?;
             }
             object
@@ -198,12 +201,12 @@ fn render(manifest: &Manifest, scope: &Scope) -> Result<Value, Failure> {
     }
 }
 
-/// Parses a rendered text manifest by the rules of Kubernetes' own YAML parser.
+/// Parses a rendered text manifest by the rules of Kubernetes' own YAML parser; says whether other documents follow.
 ///
 /// An error names the line but never quotes it: the manifest may be a Secret.
-fn parse(text: &str) -> Result<Value, Failure> {
+fn parse(text: &str) -> Result<(Value, bool), Failure> {
     if text.trim().is_empty() {
-        return Ok(Value::Null);
+        return Ok((Value::Null, false));
     }
     let document = Document::parse_secret("the rendered manifest", text).map_err(|diagnostics| {
         let errors = diagnostics.all().iter().filter(|diagnostic| diagnostic.severity == Severity::Error);
@@ -214,10 +217,11 @@ fn parse(text: &str) -> Result<Value, Failure> {
         let messages = messages.collect::<Vec<_>>().join("; ");
         render_failure(format!("failed to parse rendered manifest as YAML: {messages}"))
     })?;
-    document
+    let object = document
         .root()
         .to_manifest()
-        .map_err(|messages| render_failure(format!("failed to parse rendered manifest as YAML: {messages}")))
+        .map_err(|messages| render_failure(format!("failed to parse rendered manifest as YAML: {messages}")))?;
+    Ok((object, document.has_other_documents()))
 }
 
 fn apply_stamp(object: &mut Value, resource: &str, stamp: &Stamp) -> Result<Generation, Failure> {

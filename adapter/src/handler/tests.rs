@@ -238,17 +238,23 @@ async fn missing_foreign_resource_makes_the_param_absent() {
     let wrong_url = vec![(CLUSTER, 404, json!({ "code": "HYPERFLEET-NTF-000" }))];
     let cluster = json!({ "name": "cluster", "source": get("/clusters/c-1") });
     let effects = handle(&task(&json!({ "params": [cluster] })), &[], wrong_url).await;
-    assert_eq!((effects.calls.len(), effects.objects.len()), (2, 1), "a wrong URL says nothing of the cluster");
+    assert_eq!((effects.calls.len(), effects.objects.len()), (1, 0), "a wrong URL says nothing of the cluster");
 }
 
 #[tokio::test]
 async fn foreign_404_of_the_own_resource_fails_the_event_aloud() {
-    let required = json!({ "params": [{ "name": "cluster", "source": get("/clusters/c-1"), "required": true }] });
+    let param = |more: Value| {
+        let mut param = json!({ "name": "cluster", "source": get("/clusters/c-1") });
+        param.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        json!({ "params": [param] })
+    };
     let precondition =
         json!({ "preconditions": [{ "name": "cluster", "api_call": get("/clusters/c-1")["api_call"] }] });
     let page = || json!("<html>Not Found</html>");
     for (name, more, at, phase, reports) in [
-        ("in a required param", required, CLUSTER, "param_extraction", 0),
+        ("in a param", param(json!({})), CLUSTER, "param_extraction", 0),
+        ("in a required param", param(json!({ "required": true })), CLUSTER, "param_extraction", 0),
+        ("in a param with a default", param(json!({ "default": {} })), CLUSTER, "param_extraction", 0),
         ("in a precondition", precondition, CLUSTER, "preconditions", 1),
         ("on the report", json!({}), "PUT /api/hyperfleet/v1/clusters/c-1/statuses", "post_actions", 1),
     ] {

@@ -84,7 +84,7 @@ async fn equal_queries_are_read_once_and_all_are_answered() {
             "one",
             "",
             "one two",
-            "unknown: failed to get ConfigMap a/unread: no",
+            "unknown: failed to get ConfigMap a/unread: no (HTTP 403)",
             "one",
             "unknown: failed to find ConfigMap a/hangs: the event's deadline passed",
             "one two",

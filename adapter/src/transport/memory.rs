@@ -155,7 +155,8 @@ impl MemoryTransport {
                 if is_terminating(&holder.object) { "it is still being deleted" } else { "it already exists" };
             return Err(refuse(WriteErrorKind::AlreadyExists, verb, &ObjectRef::of(desired), message));
         }
-        let mut object = self.overrides.get(&key.name).unwrap_or(desired).clone();
+        let prepared = self.overrides.get(&key.name);
+        let mut object = prepared.map_or_else(|| server::without_generation(desired), Value::clone);
         if !dry_run {
             object = state.admit(&key, object);
             let stored = Stored { object: object.clone(), applied: Some(desired.clone()) };
@@ -170,7 +171,10 @@ impl MemoryTransport {
         let answer = self.change("apply", &key, target, |stored| {
             match replacement {
                 Some(replacement) => stored.replace(replacement),
-                None => merge::apply(&mut stored.object, stored.applied.as_ref(), desired),
+                None => {
+                    let desired = server::without_generation(desired);
+                    merge::apply(&mut stored.object, stored.applied.as_ref(), &desired);
+                }
             }
             stored.applied = Some(desired.clone());
         })?;
@@ -182,7 +186,8 @@ impl MemoryTransport {
 
     fn merge_patch(&self, document: &Value, target: &Target) -> Result<Option<Value>, WriteError> {
         let invalid = |message: String| refuse(WriteErrorKind::Invalid, "patch", &ObjectRef::from(target), &message);
-        let document = fence_of(target).in_patch(document, &ObjectRef::from(target)).map_err(invalid)?;
+        let document = server::without_generation(document);
+        let document = fence_of(target).in_patch(&document, &ObjectRef::from(target)).map_err(invalid)?;
         let key = Key::from(target);
         self.change("patch", &key, target, |stored| {
             merge::patch(&mut stored.object, stored.applied.as_mut(), &document)

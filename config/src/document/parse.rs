@@ -23,6 +23,9 @@ type Report<'r> = dyn FnMut(Severity, Position, String, Option<String>) + 'r;
 /// Parsing has stopped, after the reason was reported.
 struct Stop;
 
+/// The message about further documents.
+pub(super) const OTHER_DOCUMENTS: &str = "only the first document of the file is read";
+
 /// Parses the first document, and passes mistakes to `report`. Returns `None` if there is no value.
 pub(super) fn parse(text: &str, report: &mut Report<'_>) -> Option<Node> {
     let start = Position { line: 1, column: 1 };
@@ -95,7 +98,7 @@ impl<'t> Composer<'t, '_> {
     fn warn_about_more(&mut self) {
         while let Ok(Some((event, span))) = self.next_unreported() {
             if let Event::DocumentStart(..) = event {
-                let message = "only the first document of the file is read".to_owned();
+                let message = OTHER_DOCUMENTS.to_owned();
                 (self.report)(Severity::Warning, position(&span), message, None);
                 return;
             }

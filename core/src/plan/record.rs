@@ -196,7 +196,6 @@ pub(super) fn write_failure(error: &WriteError) -> Failure {
         WriteErrorKind::Unreachable => FailReason::Unreachable,
         WriteErrorKind::DeadlineExceeded => FailReason::DeadlineExceeded,
     };
-    let status = error.status.map(|status| format!(" (HTTP {status})")).unwrap_or_default();
     let cure = if reason == FailReason::Denied { DENIED_CURE } else { "" };
-    Failure::new(reason, format!("{error}{status}{cure}"))
+    Failure::new(reason, format!("{error}{cure}"))
 }

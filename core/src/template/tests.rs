@@ -106,7 +106,7 @@ fn error_names_the_mistake_and_its_position() {
         ("{{ .a }} {{ if .image\nmore", "template parse error at 1:10: unclosed action: `}}` is missing"),
         ("{{ .image }", "template parse error at 1:11: unexpected character: '}'"),
         ("{{ \"abc", "template parse error at 1:8: unterminated string"),
-        ("{{ toJson . }}", "template parse error: function \"toJson\" not defined"),
+        ("{{ toYaml . }}", "template parse error: function \"toYaml\" not defined"),
         ("{{ $x }}", "template parse error: undefined variable \"$x\""),
         ("{{ break }}", "template parse error: {{break}} outside {{range}}"),
         ("a{{ end }}b", "template parse error: an {{end}} is missing, or there is one too many"),

@@ -67,7 +67,7 @@ mod tests {
             ("a mapping and its values", r#"{"a": 1, "b": {"c": null}}"#, 4),
             ("an empty list counts twice", "[]", 2),
             ("punctuation in texts", r#"["a,b[c{", "\",[,", "\\"]"#, 4),
-            ("no JSON", r#""""[,"#, 3),
+            ("no JSON", "[,", 3),
         ];
         for (name, text, expected) in cases {
             assert_eq!(values(text.as_bytes()), expected, "{name}");

@@ -39,6 +39,15 @@ fn generation(object: &Value) -> Option<i64> {
     object.pointer("/metadata/generation").and_then(Value::as_i64)
 }
 
+/// A written object without the generation that it brings: a server takes none.
+pub(super) fn without_generation(object: &Value) -> Value {
+    let mut object = object.clone();
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.remove("generation");
+    }
+    object
+}
+
 /// Sets the generation of a created object, unless it has one.
 pub(super) fn begin_generation(kind: &GroupVersionKind, object: &mut Value) {
     if has_generation(kind) && generation(object).is_none() {
@@ -47,7 +56,8 @@ pub(super) fn begin_generation(kind: &GroupVersionKind, object: &mut Value) {
 }
 
 /// Raises the generation if a write changed what the object's author asks for: all but `metadata` and `status`, and
-/// the annotations of a Deployment, which its controller copies. A generation that the write brought stays.
+/// the annotations of a Deployment, which its controller copies.
+/// A generation that the write brought stays: it is that of an object which the dry run prepared.
 pub(super) fn continue_generation(kind: &GroupVersionKind, before: &Value, after: &mut Value) {
     let Some(number) = generation(before) else { return };
     if generation(after).is_some_and(|brought| brought != number) {

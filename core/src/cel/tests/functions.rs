@@ -10,8 +10,9 @@ use crate::cel::dialect::adapt;
 use crate::cel::environment::{FUNCTIONS, MEMBER_FUNCTIONS};
 
 /// Values of every type, as expressions; the text is nobody's to read.
-const VALUES: [&str; 14] = [
+const VALUES: [&str; 15] = [
     "secret",
+    "'aGk='",
     "'2026-03-01T12:00:00Z'",
     "2",
     "2u",

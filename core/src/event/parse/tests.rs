@@ -143,7 +143,7 @@ fn error_names_the_faulty_member_and_the_cure() {
 
 #[test]
 fn hostile_bodies_are_refused() {
-    let deep = format!(r#"{{"data":{}1{}}}"#, "[".repeat(200_000), "]".repeat(200_000));
+    let deep = format!(r#"{{"data":{}1{}}}"#, "[".repeat(1_000), "]".repeat(1_000));
     let cases: [(&str, &[u8], &str); 5] = [
         ("not JSON", b"\xff\xfe", "event is not valid JSON"),
         ("nothing", b"", "event is not valid JSON"),

@@ -51,7 +51,7 @@ fn recreate_on_change_replaces_only_a_lower_generation() {
         (Some(2), ("recreate", "RecreateGateHolds", "recreated", "14")),
         (Some(3), ("skip", "SameGeneration", "skipped", "17")),
         (Some(4), ("skip", "StaleEvent", "skipped", "13")),
-        (None, ("update", "GenerationChanged", "updated", "19")),
+        (None, ("fail", "NotOurs", "failed", "19")),
     ] {
         let mut store = Store::with([live("ConfigMap", "job", json!({}), generation)]);
         assert_eq!(pass(&task, &mut store, 3, &[]).result(), expected, "{generation:?}");

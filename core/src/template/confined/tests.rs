@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 use super::*;
 
 fn yaml(text: &str) -> Option<Value> {
-    Document::parse_secret("text", text).ok()?.root().to_manifest().ok()
+    let document = Document::parse_secret("text", text).ok().filter(|document| !document.has_other_documents())?;
+    document.root().to_manifest().ok()
 }
 
 fn json(text: &str) -> Option<Value> {
@@ -123,7 +124,7 @@ fn value_forges_nothing_in_json() {
 #[test]
 fn refusal_names_the_place_and_not_the_value() {
     let template = Template::parse("m:\n  a: {{ .x }}\n").unwrap();
-    let scope = scope(&[("x", json!("{secret: 1}"))]);
+    let scope = scope(&[("x", json!("[secret, 1]"))]);
     let (text, _) = template.render_watched(&scope).unwrap();
     let error = template.confine(&scope, &yaml(&text).unwrap(), &[], yaml).unwrap_err().to_string();
     assert!(error.starts_with("a value becomes structure at `m.a`: "), "{error}");

@@ -123,10 +123,10 @@ async fn patched_fields_survive_later_applies() {
     ];
     for (name, first, patch, second, expected) in cases {
         let store = store();
-        let created = store.create(&map("x", first), &Destination::ThisCluster).await.unwrap();
+        let created = store.create(&thing(&first), &Destination::ThisCluster).await.unwrap();
         store.patch(&json!({ "data": patch }), &target(&created)).await.unwrap();
         for _ in 0..2 {
-            let updated = store.update(&map("x", second.clone()), &target(&created), &unmanaged()).await.unwrap();
+            let updated = store.update(&thing(&second), &target(&created), &unmanaged()).await.unwrap();
             assert_eq!(updated["data"], expected, "{name}");
         }
     }
