@@ -48,32 +48,31 @@ pub(super) fn own_value(task: &Task, own: usize, gate: &Expression, presence: Pr
     Own::of(task, &task.resources[own]).value(gate, presence)
 }
 
-/// The other resources whose `presence` keeps a gate of the resource at `own` from holding, given whether that has an
-/// object. Empty if the gate cannot hold anyway.
+/// The resources whose `presence` keeps an expression from holding, except the one at `own`, whose gate it is. Empty if
+/// the expression cannot hold anyway.
 pub(super) fn excluded_by(
     task: &Task,
-    own: usize,
-    gate: &Expression,
-    own_presence: Presence,
+    own: Option<(usize, Presence)>,
+    expression: &Expression,
     presence: Presence,
 ) -> BTreeSet<usize> {
-    let ResourceReads::Only(read) = gate.resource_reads() else { return BTreeSet::new() };
-    let is_certain = |(index, name): &(usize, &String)| *index != own && read.contains(*name) && !task.is_shared(name);
-    let entries = task.resources.iter().map(|resource| &resource.name).enumerate();
-    let mut others = entries.filter(is_certain).peekable();
-    let own_name = &task.resources[own].name;
-    let can_hold = |other: &str| {
-        let entry = |name: &str| match name {
-            name if name == other => presence,
-            name if name == own_name && !task.is_shared(name) => own_presence,
-            _ => Presence::Unknown,
-        };
-        abstract_value(task, gate, &entry).possible().can_hold()
+    let ResourceReads::Only(read) = expression.resource_reads() else { return BTreeSet::new() };
+    let own = own.map(|(index, presence)| (index, task.resources[index].name.as_str(), presence));
+    let own_presence = |name: &str| match own {
+        Some((_, own, presence)) if own == name && !task.is_shared(name) => presence,
+        Some(_) | None => Presence::Unknown,
     };
-    if others.peek().is_none() || !own_value(task, own, gate, own_presence).possible().can_hold() {
+    let is_certain = |(index, name): &(usize, &String)| {
+        own.is_none_or(|(own, ..)| own != *index) && read.contains(*name) && !task.is_shared(name)
+    };
+    let can_hold = |entries: &dyn Fn(&str) -> Presence| abstract_value(task, expression, entries).possible().can_hold();
+    let names = task.resources.iter().map(|resource| &resource.name).enumerate();
+    let mut others = names.filter(is_certain).peekable();
+    if others.peek().is_none() || !can_hold(&own_presence) {
         return BTreeSet::new();
     }
-    others.filter(|(_, name)| !can_hold(name)).map(|(index, _)| index).collect()
+    let is_excluded = |other: &str| !can_hold(&|name| if name == other { presence } else { own_presence(name) });
+    others.filter(|(_, name)| is_excluded(name)).map(|(index, _)| index).collect()
 }
 
 /// The expression that a variable stands for, if nothing else can be its value once it has one, and what the

@@ -125,8 +125,8 @@ type Cause = fn(&'static str) -> Because;
 
 /// The other resources that a gate waits for or reads, given whether its own object is there.
 fn waits(task: &Task, own: usize, gate: &Expression, presence: Presence) -> Vec<(usize, Cause)> {
-    let present = excluded_by(task, own, gate, presence, Presence::Absent);
-    let gone = excluded_by(task, own, gate, presence, Presence::Present);
+    let present = excluded_by(task, Some((own, presence)), gate, Presence::Absent);
+    let gone = excluded_by(task, Some((own, presence)), gate, Presence::Present);
     let value = own_value(task, own, gate, presence);
     let others = task.resources.iter().enumerate().filter(|(other, _)| *other != own);
     let is_read = |name: &str| value.places_in(name).is_none_or(|places| !places.is_empty());

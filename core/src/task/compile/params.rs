@@ -67,7 +67,7 @@ fn param(checker: &mut Checker<'_>, spec: &ParamSpec, place: &Place<'_>, earlier
     })
 }
 
-/// Checks `on_error`. Where the Go adapter would go on after a failure, a note says that the event fails.
+/// Checks `on_error`. A note says that the event fails where the Go adapter would go on with the default.
 fn failure(checker: &mut Checker<'_>, spec: &ParamSpec, source: &ParamSource, place: &Place<'_>) {
     let has_default = spec.default.as_ref().is_some_and(|default| !default.is_null());
     if spec.on_error == OnErrorSpec::Default {
@@ -83,16 +83,16 @@ fn failure(checker: &mut Checker<'_>, spec: &ParamSpec, source: &ParamSource, pl
     let failure = match source {
         ParamSource::ApiCall(_) => "call fails",
         ParamSource::File { .. } => "file cannot be read",
-        ParamSource::Expression(expression) if !expression.is_path() && has_default => "expression fails",
+        ParamSource::Expression(expression) if !expression.is_path() => "expression fails",
         ParamSource::Expression(_)
         | ParamSource::Environment(_)
         | ParamSource::Event(_)
         | ParamSource::Config(_)
         | ParamSource::Path(_) => return,
     };
-    if !spec.required {
-        let absent = if has_default { "`default` is used" } else { "the param is left out" };
-        let message = format!("the event fails if the {failure}: {absent} only for a value that does not exist");
+    if has_default && !spec.required {
+        let message =
+            format!("the event fails if the {failure}: `default` is used only for a value that does not exist");
         let help = "write `on_error: default` to go on with the default, or `required: true` if a value must exist";
         checker.note(place, message, help);
     }

@@ -72,8 +72,7 @@ fn awaited<'t>(linter: &Linter<'t>, status: &Expression) -> Vec<&'t Resource> {
         status.member_paths().iter().any(|read| *read == path)
     };
     let condition = status.condition_of("True");
-    let absent: BTreeSet<usize> =
-        condition.map(|condition| absences(task, task.resources.len(), &condition)).unwrap_or_default();
+    let absent: BTreeSet<usize> = condition.map(|condition| absences(task, None, &condition)).unwrap_or_default();
     let deleted = disowning::deleted_namespaces(task);
     let waits = |(index, resource): &(usize, &Resource)| {
         !goes(resource) && (reads_outcome(resource) || absent.contains(index) && stays(task, resource, &deleted, None))

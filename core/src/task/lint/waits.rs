@@ -20,10 +20,10 @@ pub(super) fn lint(linter: &mut Linter<'_>) {
         for gate in gates_of(linter, &path, resource) {
             match gate.kind {
                 Kind::Delete => {
-                    awaited[index] = absences(task, index, gate.expression);
+                    awaited[index] = absences(task, Some(index), gate.expression);
                     places[index] = Some(gate.path);
                 }
-                Kind::Orphan => lost_with_owner(linter, resource, &gate, &absences(task, index, gate.expression)),
+                Kind::Orphan => lost_with_owner(linter, resource, &gate, &absences(task, Some(index), gate.expression)),
                 Kind::When | Kind::Create | Kind::Apply | Kind::Patch | Kind::Recreate => {}
             }
         }
@@ -76,9 +76,9 @@ fn lost_with_owner(linter: &mut Linter<'_>, resource: &Resource, gate: &Gate<'_>
     linter.warn(&gate.path, message, help);
 }
 
-/// The other resources that must be absent for a gate to hold.
-pub(super) fn absences(task: &Task, own: usize, gate: &Expression) -> BTreeSet<usize> {
-    excluded_by(task, own, gate, Presence::Unknown, Presence::Present)
+/// The resources that must be absent for an expression to hold, except the one at `own`, whose gate it is.
+pub(super) fn absences(task: &Task, own: Option<usize>, expression: &Expression) -> BTreeSet<usize> {
+    excluded_by(task, own.map(|own| (own, Presence::Unknown)), expression, Presence::Present)
 }
 
 /// Whether the task creates an object that stays: no gate, owner, retention, namespace or time to live deletes it.

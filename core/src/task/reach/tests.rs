@@ -136,23 +136,23 @@ fn each_row_lists_its_decisions_with_their_reasons() {
         (
             text("", BY_NAME, recreate),
             Row::Recreate,
-            "recreate RecreateGateHolds, skip CreateGateFalse, fail GateFailed",
+            "recreate RecreateGateHolds, skip CreateGateFalse, fail GateFailed, fail NotOurs",
         ),
         (
             text("", BY_LABELS, recreate),
             Row::Recreate,
-            "recreate RecreateGateHolds, skip CreateGateFalse, wait Terminating, fail GateFailed",
+            "recreate RecreateGateHolds, skip CreateGateFalse, wait Terminating, fail GateFailed, fail NotOurs",
         ),
         (
             text("", BY_LABELS, &retained),
             Row::Recreate,
-            "create_version RecreateGateHolds, fail VersionNameTaken, fail GateFailed",
+            "create_version RecreateGateHolds, fail VersionNameTaken, fail GateFailed, fail NotOurs",
         ),
         (text(EARLIER, BY_NAME, owned), Row::SameGeneration, "skip SameGeneration, fail OwnerUnavailable"),
         (
             text(EARLIER, BY_NAME, owned),
             Row::Update,
-            "update GenerationChanged, update OwnerChanged, fail OwnerUnavailable",
+            "update GenerationChanged, update OwnerChanged, fail OwnerUnavailable, fail NotOurs",
         ),
         (
             text(EARLIER, BY_NAME, owned),
@@ -162,9 +162,9 @@ fn each_row_lists_its_decisions_with_their_reasons() {
         (
             text("", "by_selectors: {label_selector: {app: \"{{ .x }}\"}}", ""),
             Row::NewName,
-            "create_version NewName, fail SelectorMismatch",
+            "create_version NewName, fail SelectorMismatch, fail NotOurs",
         ),
-        (text("", BY_NAME, ""), Row::Update, "update GenerationChanged"),
+        (text("", BY_NAME, ""), Row::Update, "update GenerationChanged, fail NotOurs"),
         (text("", BY_NAME, ""), Row::AlreadyDisowned, "skip Disowned"),
         (text("", BY_LABELS, ""), Row::AlreadyDisowned, "disown Disowned, skip Disowned"),
         (

@@ -33,7 +33,7 @@ fn text_that_go_parses_at_an_event_loads_with_a_warning() {
             "an undefined variable of a log line",
             "post: {post_actions: [{name: a, log: {message: \"{{ .x }}\"}}]}\n".to_owned(),
         ),
-        ("a call", "params: [{name: a, source: {api_call: {method: GET, url: \"/{{ toJson }}\"}}}]\n".to_owned()),
+        ("a call", "params: [{name: a, source: {api_call: {method: GET, url: \"/{{ if }}\"}}}]\n".to_owned()),
         ("an inline manifest", resource("{apiVersion: v1, kind: Pod, \"{{\": \"{{ if }}\"}", "{by_name: x}")),
         ("a text manifest", resource("\"kind: Pod\\napiVersion: v1\\n{{ end }}\"", "{by_name: x}")),
         ("a name to discover", resource(pod, "{by_name: \"{{ x }}\"}")),

@@ -266,20 +266,20 @@ pub(super) fn in_order() -> Vec<(&'static str, String)> {
         (
             "conditions that an expression makes",
             with_payloads(
-                "    - {name: status, build: {adapter: x, observed_generation: 1, observed_time: a, conditions: {expression: toJson(resources)}}}\n",
+                "    - {name: status, build: {adapter: \"{{ .adapter.name }}\", observed_generation: {expression: event.generation}, observed_time: a, conditions: {expression: toJson(resources)}}}\n",
             ),
         ),
         (
             "a condition whose type is a template",
             with_payloads(
-                "    - {name: status, build: {adapter: x, observed_generation: 1, observed_time: a, conditions: [{type: \"{{ .event.kind }}\", status: \"True\"}], b: {expression: resources}}}\n",
+                "    - {name: status, build: {adapter: \"{{ .adapter.name }}\", observed_generation: {expression: event.generation}, observed_time: a, conditions: [{type: \"{{ .event.kind }}\", status: \"True\"}], b: {expression: resources}}}\n",
             ),
         ),
         (
             "a body that is a status of its own making",
             Parts {
                 payloads: "    - {name: part, build: {a: {expression: resources}}}\n".to_owned(),
-                actions: ACTION.replace("{{ .status }}", "{adapter: x, conditions: {{ .part }}}"),
+                actions: ACTION.replace("{{ .status }}", "{adapter: x, conditions: {{ .part | toJson }}}"),
                 ..Parts::sound()
             }
             .text(),
@@ -293,7 +293,12 @@ fn available(kind: &str, more: &str, expression: &str) -> String {
         "{type: Available, status: \"True\"}",
         &format!("{{type: Available, status: {{expression: \"{expression} ? 'True' : 'False'\"}}}}"),
     );
-    let resources = resource("job", more).replace("apiVersion: batch/v1, kind: Job", kind);
+    let resources = resource("job", more)
+        .replace(
+            "apiVersion: example.io/v1, kind: Task, metadata: {name: job}",
+            &format!("{kind}, metadata: {{name: job, namespace: n}}"),
+        )
+        .replace("{by_name: job}", "{by_name: job, namespace: n}");
     Parts { payloads, resources, ..Parts::sound() }.text()
 }
 

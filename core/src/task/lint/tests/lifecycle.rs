@@ -313,7 +313,7 @@ pub(super) fn discovery() -> Vec<(&'static str, String)> {
         (
             "the status of a kind that has none",
             two(
-                config.to_owned(),
+                "  - name: config\n    manifest: {apiVersion: v1, kind: ConfigMap, metadata: {name: x, namespace: n}}\n    discovery: {by_name: x, namespace: n}\n".to_owned(),
                 resource("job", &written(&[("create", "resources.?config.?status.?ready.orValue(false)")])),
             ),
         ),
@@ -443,7 +443,8 @@ pub(super) fn in_order() -> Vec<(&'static str, String)> {
         (
             "a patch of a Secret's text, which the server encodes",
             with_gates(&[("patch {stringData: {mode: \"{{ .phase }}\"}}", "dig(resources.job.data, 'mode') != base64.encode(bytes(phase))")])
-                .replace("batch/v1, kind: Job", "v1, kind: Secret"),
+                .replace("example.io/v1, kind: Task, metadata: {name: job}", "v1, kind: Secret, metadata: {name: job, namespace: n}")
+                .replace("{by_name: job}", "{by_name: job, namespace: n}"),
         ),
         (
             "a patch with a key that is a template",
@@ -481,7 +482,7 @@ pub(super) fn in_order() -> Vec<(&'static str, String)> {
         (
             "no namespace, of a kind that may be in none",
             with_params(
-                "  - name: job\n    manifest: {apiVersion: v1, kind: Namespace, metadata: {name: x}}\n    discovery: {by_name: x, namespace: y}\n"
+                "  - name: job\n    manifest: {apiVersion: example.io/v1, kind: Task, metadata: {name: x}}\n    discovery: {by_name: x, namespace: y}\n"
                     .to_owned(),
             ),
         ),
@@ -541,10 +542,9 @@ pub(super) fn in_order() -> Vec<(&'static str, String)> {
 pub(super) fn many(entries: usize) -> String {
     let resource = |index: usize| {
         let name = format!("r{index}");
-        let delete = match index + 1 {
-            next if next == entries => "isDeleting && !resources.?r0.?claim.hasValue()".to_owned(),
-            next => format!("isDeleting && !resources.?r{next}.hasValue()"),
-        };
+        let next = (index + 1) % entries;
+        let claim = if index % 2 == 0 { "" } else { ".?claim" };
+        let delete = format!("isDeleting && !resources.?r{next}{claim}.hasValue()");
         let gates = [("create", "!isDeleting".to_owned()), ("delete", delete)];
         resource(&name, &written(&gates.each_ref().map(|(key, gate)| (*key, gate.as_str()))))
     };

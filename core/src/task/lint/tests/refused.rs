@@ -76,7 +76,7 @@ pub(super) fn labels() -> Vec<(&'static str, String)> {
             labelled(
                 CONFIG_MAP,
                 "labels: {a: \"1\"}",
-                "    lifecycle:\n      patch:\n        - when: {expression: \"resources.job.metadata.labels[?'b'].orValue('') != '2'\"}\n          document: {metadata: {labels: {b: 2, c: null}}}\n",
+                "    lifecycle:\n      patch:\n        - when: {expression: \"resources.job.metadata.?labels[?'b'].orValue('') != '2'\"}\n          document: {metadata: {labels: {b: 2, c: null}}}\n",
             ),
         ),
     ]
@@ -134,7 +134,7 @@ pub(super) fn in_order() -> Vec<(&'static str, String)> {
             "an entry that only patches",
             with_resources(resource(
                 "job",
-                "    lifecycle:\n      apply: {when: {expression: \"false\"}}\n      patch:\n        - when: {expression: \"resources.job.metadata.labels[?'b'].orValue('') != '2'\"}\n          document: {metadata: {labels: {b: \"2\"}}}\n",
+                "    lifecycle:\n      apply: {when: {expression: \"false\"}}\n      patch:\n        - when: {expression: \"resources.job.metadata.?labels[?'b'].orValue('') != '2'\"}\n          document: {metadata: {labels: {b: \"2\"}}}\n",
             )),
         ),
         ("a status whose keys are templates", conditioned("{\"{{ .event.kind }}\": a}")),

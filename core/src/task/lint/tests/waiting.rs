@@ -95,7 +95,7 @@ pub(super) fn deletion_orders() -> Vec<(&'static str, String)> {
 pub(super) fn sound_deletion_orders() -> [String; 2] {
     let namespaced = |text: String| text.replace("{by_name: other}", "{by_name: other, namespace: job}");
     let kept = namespaced(waits_for(&written(&[DELETE])))
-        .replacen("apiVersion: batch/v1, kind: Job", "apiVersion: v1, kind: Namespace", 1)
+        .replacen("apiVersion: example.io/v1, kind: Task", "apiVersion: v1, kind: Namespace", 1)
         .replace("metadata: {name: other}", "metadata: {name: other, namespace: job}");
     [chain(&format!("{AFTER_MIDDLE} && !resources.?other.hasValue()"), AFTER_OTHER, &NOT_DELETING), kept]
 }
@@ -178,12 +178,15 @@ pub(super) fn in_order() -> Vec<(&'static str, String)> {
         ("a resource that is to be disowned for good", with_gates(&[("apply", "false"), ("orphan", "true")])),
         ("an optional with a default", with_gate("create", "event.?ready.orValue(false)")),
         ("a text that is compared", with_gates(&[("delete", "'Gone' == phase || phase == 'gone'")])),
-        ("a deletion that waits for what is deleted", waits_for(&delete)),
+        (
+            "a deletion that waits for what is deleted",
+            waits(&[("create", "!isDeleting"), ("delete", AFTER_OTHER)], &delete),
+        ),
         (
             "a deletion that waits for what others create",
             waits_for(&written(&[
                 ("apply", "false"),
-                (PATCH, "dig(resources.other.metadata.annotations, 'a') != 'b'"),
+                (PATCH, "dig(resources.other, 'metadata.annotations.a') != 'b'"),
             ])),
         ),
         (
@@ -221,7 +224,7 @@ pub(super) fn in_order() -> Vec<(&'static str, String)> {
                 OF_OTHER,
                 "",
                 "other",
-                &written(&[("apply", "false"), (PATCH, "dig(resources.other.metadata.annotations, 'a') != 'b'")]),
+                &written(&[("apply", "false"), (PATCH, "dig(resources.other, 'metadata.annotations.a') != 'b'")]),
             ),
         ),
         (
@@ -240,7 +243,7 @@ pub(super) fn in_order() -> Vec<(&'static str, String)> {
                 "    discovery: {by_name: job}\n",
                 &format!(
                     "    discovery: {{by_name: job}}\n{}",
-                    written(&[("apply", "false"), (PATCH, "dig(resources.job.metadata.annotations, 'a') != 'b'")])
+                    written(&[("apply", "false"), (PATCH, "dig(resources.job, 'metadata.annotations.a') != 'b'")])
                 ),
             ),
         ),
