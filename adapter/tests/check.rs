@@ -10,8 +10,7 @@ use assert_cmd::Command;
 use serde_json::{Value, json};
 
 const DEPLOYMENT: &str = "adapter: {name: installer}\n";
-const RESOURCE: &str =
-    "resources:\n  - name: job\n    manifest: {apiVersion: batch/v1, kind: Job}\n    discovery: {by_name: x}\n";
+const RESOURCE: &str = "resources:\n  - name: job\n    manifest: {apiVersion: batch/v1, kind: Job, metadata: {name: x, namespace: x}}\n    discovery: {namespace: x, by_name: x}\n";
 const POST: &str = r#"post:
   payloads:
     - name: status
@@ -257,6 +256,7 @@ fn rows_and_graphs_are_available_as_json() {
             { "decision": "fail", "reason": "VersionNameTaken" },
             { "decision": "fail", "reason": "GateFailed" },
             { "decision": "fail", "reason": "OwnerUnavailable" },
+            { "decision": "fail", "reason": "NotOurs" },
         ])
     );
     let drawn = listed(&["--graph", "-o", "json"]);
@@ -333,7 +333,7 @@ fn fields_of_another_type_are_reported_with_the_way_that_works() {
             "params: [{{name: n, source: event.size}}]\nresources:\n  - name: job\n    discovery: {{namespace: x, by_name: x}}\n    \
              lifecycle:\n      patch: [{{when: {{expression: \"event.late\"}}, document: {{spec: {{paused: {patch}}}}}}}]\n    \
              manifest:\n      apiVersion: apps/v1\n      kind: Deployment\n      metadata: {{name: x, namespace: x, labels: {{n: \"{{{{ .n }}}}\"}}}}\n      \
-             spec: {{replicas: {replicas}}}\n{POST}"
+             spec:\n        replicas: {replicas}\n{POST}"
         )
     };
     let at = "resources[0].manifest.spec.replicas: is";
