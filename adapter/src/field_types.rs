@@ -199,7 +199,7 @@ pub fn lint(task: &Task, document: &Document) -> Diagnostics {
             let mut specimen = specimen(written);
             specimen["apiVersion"] = Value::from(kind.api_version());
             specimen["kind"] = Value::from(kind.kind.as_str());
-            for fault in faults(&specimen).iter().filter(|fault| is_certain(fault)) {
+            for fault in faults(&specimen).iter().filter(|fault| is_certain(fault) && !is_data(&kind.kind, fault)) {
                 let at = fault.path.segments().iter().fold(path.clone(), |path, step| match step {
                     Step::Key(key) => path.key(key),
                     Step::Index(index) => path.index(*index),
@@ -235,6 +235,12 @@ fn specimen(written: &Written) -> Value {
 fn is_certain(fault: &Fault) -> bool {
     let Some(text) = fault.value.as_str().filter(|text| text.contains("{{")) else { return true };
     text.starts_with("{{") && [INTEGER, NUMBER, BOOLEAN, LIST, MAPPING].contains(&fault.wanted.as_str())
+}
+
+/// Whether the fault is a value in the data of a `ConfigMap` or Secret, about which the task's lints say more.
+fn is_data(kind: &str, fault: &Fault) -> bool {
+    let [Step::Key(key), Step::Key(_), ..] = fault.path.segments() else { return false };
+    matches!(kind, "ConfigMap" | "Secret") && matches!(key.as_str(), "data" | "binaryData" | "stringData")
 }
 
 fn help(fault: &Fault) -> Option<String> {

@@ -373,3 +373,21 @@ fn fields_of_another_type_are_reported_with_the_way_that_works() {
         assert_eq!(printed.contains("0 errors"), expected.is_empty(), "{task}\n{printed}");
     }
 }
+
+#[test]
+fn data_that_kubernetes_refuses_is_reported_once() {
+    let entry = |kind: &str, data: &str| {
+        format!(
+            "resources:\n  - name: job\n    manifest: {{apiVersion: v1, kind: {kind}, metadata: {{name: x, namespace: x}}, {data}}}\n    \
+             discovery: {{namespace: x, by_name: x}}\n{POST}"
+        )
+    };
+    for (kind, data) in
+        [("ConfigMap", "data: {n: 3}"), ("Secret", "data: {n: plain text}"), ("Secret", "stringData: {n: 3}")]
+    {
+        let folder = tempfile::tempdir().unwrap();
+        let output = check(folder.path(), DEPLOYMENT, &entry(kind, data), &[]);
+        let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(printed.ends_with("\n0 errors, 1 warning\n"), "{kind} {data}\n{printed}");
+    }
+}

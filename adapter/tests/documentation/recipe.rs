@@ -2,14 +2,20 @@
 
 /// Builds a task file with these params and resources, and a post action that reports their state.
 pub(crate) fn task(params: &str, resources: &str) -> String {
-    let names: Vec<&str> = resources.lines().filter_map(|line| line.strip_prefix("- name: ")).collect();
-    assert!(!names.is_empty(), "a recipe without resources:\n{resources}");
-    let all = |condition: fn(&str) -> String| {
-        let conditions: Vec<String> = names.iter().map(|name| condition(name)).collect();
-        conditions.join(" && ")
-    };
-    let there = all(|name| format!("resources.?{name}.hasValue()"));
-    let gone = all(|name| format!("adapter.outcomes.?{name}.?finalized.orValue(false)"));
+    let text = format!("\n{resources}");
+    let entries: Vec<(&str, bool)> = text
+        .split("\n- name: ")
+        .skip(1)
+        .map(|entry| {
+            (entry.lines().next().unwrap_or_default(), ["delete: ", "orphan: "].iter().any(|gate| entry.contains(gate)))
+        })
+        .collect();
+    assert!(!entries.is_empty(), "a recipe without resources:\n{resources}");
+    let there: Vec<String> = entries.iter().map(|(name, _)| format!("resources.?{name}.hasValue()")).collect();
+    let ended = entries.iter().filter(|(_, ends)| *ends);
+    let gone = ended.map(|(name, _)| format!("adapter.outcomes.?{name}.?finalized.orValue(false)"));
+    let gone: Vec<String> = std::iter::once("is_deleting".to_owned()).chain(gone).collect();
+    let (there, gone) = (there.join(" && "), gone.join(" && "));
     format!("{params}resources:\n{resources}{}", POST.replace("THERE", &there).replace("GONE", &gone))
 }
 
