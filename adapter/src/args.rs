@@ -97,7 +97,7 @@ pub struct DryRunArgs {
     pub update: bool,
     /// Compare the trace with the folder's expected traces.
     pub check: bool,
-    /// Play each event again, and fail if a repeat writes although nothing was left to do.
+    /// Play each event again, and fail if a repeat makes a write once more.
     pub repeat: bool,
 }
 
@@ -226,7 +226,7 @@ pub fn command() -> Command {
                 .arg(output())
                 .arg(flag("verbose", "Print rendered manifests and bodies too").short('v'))
                 .arg(flag("check", "Compare with the folder's expected traces; exit 1 if they differ"))
-                .arg(flag("repeat", "Also play each event again; exit 1 if a repeat writes although nothing was left to do"))
+                .arg(flag("repeat", "Also play each event again; exit 1 if a repeat makes a write once more"))
                 .arg(flag("update", "Rewrite the folder's expected traces").conflicts_with("check")),
         )
         .subcommand(Command::new("version").about("Print version, commit and build date"))

@@ -55,7 +55,7 @@ pub enum Ending {
     Failed,
     /// The trace differs from the expected one.
     Unexpected,
-    /// With `--repeat`: a repeat of an event writes, although nothing was left to do.
+    /// With `--repeat`: a repeat of an event makes a write once more.
     RepeatWrites,
 }
 

@@ -125,6 +125,7 @@ fn without_bookkeeping(object: &Value, one_sided: bool) -> Value {
         if one_sided {
             metadata.remove("uid");
             metadata.remove("creationTimestamp");
+            metadata.remove("generation");
         }
     }
     object

@@ -42,7 +42,7 @@ impl Life {
         let trace = world.play(verbose).await;
         if repeat && let Some(writes) = world.repeat(&trace).await {
             let step = name.map(|name| format!("step `{name}`: ")).unwrap_or_default();
-            self.repeats.push(format!("{step}a repeat of the event writes, although nothing was left to do: {writes}"));
+            self.repeats.push(format!("{step}a repeat of the event writes what was written before: {writes}"));
         }
         self.steps.push((name.map(str::to_owned), trace));
     }

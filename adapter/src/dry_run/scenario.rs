@@ -5,7 +5,7 @@
 //! | `event.json` | the CloudEvent; its `time`, if it has one, is the clock of the pass |
 //! | `adapter-config.yaml`, `task-config.yaml` | the configuration, with the files that it refers to |
 //! | `api-responses.json` | the canned answers of the API; without the file, `200 {}` to every call |
-//! | `series.yaml` | the steps of a [series](super::series); without the file, the scenario is one event |
+//! | `series.yaml` | the steps of a [`series`]; without the file, the scenario is one event |
 //! | `live/*.yaml` | the objects that exist before the pass; without the folder, none |
 //! | `environment.json` | the environment variables, a JSON object of strings; without the file, none |
 //! | `expected/trace.txt`, `expected/trace.json` | the expected traces |

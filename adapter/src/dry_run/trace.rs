@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 
 use super::diff::ObjectDiff;
 use super::redact::Redactor;
+use crate::transport::memory::ApplyResult;
 
 pub use build::Recording;
 
@@ -375,24 +376,18 @@ impl Trace {
         }
     }
 
-    /// The writes of the pass, one text each.
+    /// The writes of the pass that were not refused, one text each.
     #[must_use]
     pub fn writes(&self) -> Vec<String> {
-        let writes = self.transport_operations.iter().filter(|it| matches!(it.operation, "apply" | "patch" | "delete"));
+        let is_write = |operation: &&OperationTrace| match operation.operation {
+            "apply" | "patch" => operation.result != Some(ApplyResult::Failed.as_str()),
+            other => other == "delete",
+        };
         let name = |operation: &OperationTrace| match operation.namespace.as_str() {
             "" => operation.name.clone(),
             namespace => format!("{namespace}/{}", operation.name),
         };
-        writes.map(|operation| format!("{} {} {}", operation.operation, operation.kind, name(operation))).collect()
-    }
-
-    /// Whether the pass left nothing to do, so that the next event must not write: it did not fail, deletes nothing, and
-    /// no gate waits for another resource.
-    #[must_use]
-    pub fn leaves_nothing(&self) -> bool {
-        let goes_on = |resource: &ResourceTrace| matches!(resource.result, "deleted" | "deleting" | "waiting");
-        let waits = |decision: &DecisionTrace| decision.gates.iter().any(|gate| !gate.awaits.is_empty());
-        !self.failed() && !self.resources.iter().any(goes_on) && !self.decisions.iter().any(waits)
+        self.transport_operations.iter().filter(is_write).map(|operation| format!("{} {} {}", operation.operation, operation.kind, name(operation))).collect()
     }
 
     /// The trace as indented JSON, with a final line break.

@@ -4,7 +4,7 @@
 //! pass. The store keeps the writes of a pass, so that the next pass finds them. Fails if the configuration has
 //! errors, or if the store refuses an object.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -159,29 +159,23 @@ impl World {
     }
 
     /// Plays the event again until a pass writes nothing, as the Sentinel does, and puts the world back. Returns what a
-    /// repeat wrongly writes: it may only continue what the pass before it left undone, such as a deletion.
+    /// repeat wrongly writes: it may continue what the passes before it began, and never makes one of their writes again.
     pub async fn repeat(&self, played: &Trace) -> Option<String> {
         let Pipeline { transport, api, .. } = &self.pipeline;
         let (saved, calls) = (transport.save(), api.answered_by().len());
-        let mut leaves_nothing = played.leaves_nothing();
-        let mut wrong = None;
-        // In the worst case each pass allows one more resource to be written in the next one.
-        for count in 0..=played.resources.len() + 1 {
+        let mut written: BTreeSet<String> = played.writes().into_iter().collect();
+        let wrong = loop {
             settle(transport);
-            let again = self.play(false).await;
-            let writes = again.writes();
-            if writes.is_empty() {
-                break;
+            let writes = self.play(false).await.writes();
+            let again: Vec<String> = writes.iter().filter(|write| written.contains(*write)).cloned().collect();
+            if writes.is_empty() || !again.is_empty() {
+                break again;
             }
-            if leaves_nothing || count == played.resources.len() + 1 {
-                wrong = Some(writes.join(", "));
-                break;
-            }
-            leaves_nothing = again.leaves_nothing();
-        }
+            written.extend(writes);
+        };
         transport.restore(saved);
         api.forget_after(calls);
-        wrong
+        (!wrong.is_empty()).then(|| wrong.join(", "))
     }
 
     /// The warnings of the configuration and of the canned answers.
