@@ -131,8 +131,7 @@ async fn repeat_option_fails_if_a_repeat_writes() {
     std::fs::write(&task, task_text).unwrap();
     let (ending, told) = run().await;
     assert_eq!((ending, ending.exit_code()), (Ending::RepeatWrites, 1));
-    let sentence =
-        "Error: step `the cluster is created`: a repeat of the event writes what was written before: ";
+    let sentence = "Error: step `the cluster is created`: a repeat of the event writes what was written before: ";
     assert!(told.contains(&format!("{sentence}patch Namespace cluster-c-7f3a")), "{told}");
 }
 
@@ -421,6 +420,13 @@ resources:
     discovery: {namespace: n, by_name: b}
     lifecycle:
       create: {when: {expression: "copy != token && env.TOKEN != '' && resources.secret.data.fixed != ''"}}
+  - name: text
+    manifest: |
+      apiVersion: v1
+      kind: ConfigMap
+      metadata: {name: c, namespace: ns}
+      data: {encoded: '{{ replace .token "-" "+" }}'}
+    discovery: {namespace: ns, by_name: c}
 post:
   payloads:
     - name: status
@@ -431,6 +437,7 @@ post:
   post_actions:
     - name: report
       api_call: {method: PUT, url: "/x?y={{ .token }}", body: "{{ .status }}"}
+    - {name: told, log: {message: "{{ title .token }}"}}
 "#;
 
 #[tokio::test]
@@ -455,7 +462,16 @@ async fn no_trace_contains_a_secret() {
             let arguments = DryRunArgs { output, verbose, ..json_of(folder.path()) };
             run_scenario(&arguments, NEVER, &mut streams).await.unwrap();
             let printed = String::from_utf8(streams.out).unwrap() + &String::from_utf8(streams.err).unwrap();
-            for secret in ["unter-two", "UNTER-TWO", "unter_two", "of-the-task", "bGl2ZS1zZWNyZXQ", "earlier"] {
+            for secret in [
+                "unter-two",
+                "UNTER-TWO",
+                "unter_two",
+                "unter-Two",
+                "unter+two",
+                "of-the-task",
+                "bGl2ZS1zZWNyZXQ",
+                "earlier",
+            ] {
                 assert!(!printed.contains(secret), "{secret} in:\n{printed}");
             }
             for kept in ["readable", "gold", "[redacted]", "[redacted, changed]"] {

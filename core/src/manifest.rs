@@ -136,7 +136,8 @@ impl Manifest {
     /// Returns the manifest as a tree of templates. A text manifest has one only if the text is YAML and
     /// every template action is within a key or a value: an action in a comment or between lines can change
     /// the structure.
-    pub(crate) fn structure(&self) -> Option<Cow<'_, Tree>> {
+    #[must_use]
+    pub fn structure(&self) -> Option<Cow<'_, Tree>> {
         let text = match self {
             Self::Inline(tree) => return Some(Cow::Borrowed(tree)),
             Self::Text(template) => template.source(),

@@ -3,13 +3,14 @@
 //! In: the task, the variables at the end of a pass, and the objects of the store. Out: a [`Redactor`], which
 //! replaces secrets in texts, values and objects. Secret are the values of `env` and of the variables that come
 //! from it, from files or from redacted parts of the configuration ([`Scope::is_concealed`]); what a template or
-//! expression of a manifest, patch or payload makes of them; and the data of Secrets.
+//! expression of a manifest, patch, payload or post action makes of them; and the data of Secrets. Not found is
+//! what a function makes of a secret in a manifest that is text with actions between its lines.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use lifecycle_core::scope::Scope;
-use lifecycle_core::task::{Manifest, PayloadNode, PayloadSource, Task};
+use lifecycle_core::task::{PayloadNode, PayloadSource, Task};
 use lifecycle_core::template::Template;
 use serde_json::{Map, Value};
 
@@ -45,12 +46,17 @@ impl Redactor {
             redactor.add(value);
         }
         for resource in &task.resources {
-            let manifest = match &resource.manifest {
-                Manifest::Inline(tree) => tree.templates(),
-                Manifest::Text(_) => Vec::new(),
-            };
+            if let Some(tree) = resource.manifest.structure() {
+                tree.templates().into_iter().for_each(|template| redactor.add_rendered(template, scope));
+            }
             let patches = resource.gates.patches.iter().flat_map(|patch| patch.document.templates());
-            manifest.into_iter().chain(patches).for_each(|template| redactor.add_rendered(template, scope));
+            patches.for_each(|template| redactor.add_rendered(template, scope));
+        }
+        for action in &task.actions {
+            let call = action.api_call.iter();
+            let of_call = call.flat_map(|call| call.body.iter().chain(call.headers.iter().map(|(_, value)| value)));
+            let of_log = action.log.iter().map(|line| &line.message);
+            of_call.chain(of_log).for_each(|template| redactor.add_rendered(template, scope));
         }
         task.payloads.iter().for_each(|payload| redactor.add_built(&payload.build, scope));
         objects.into_iter().for_each(|object| redactor.add_data(object));

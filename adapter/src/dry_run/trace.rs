@@ -387,7 +387,11 @@ impl Trace {
             "" => operation.name.clone(),
             namespace => format!("{namespace}/{}", operation.name),
         };
-        self.transport_operations.iter().filter(is_write).map(|operation| format!("{} {} {}", operation.operation, operation.kind, name(operation))).collect()
+        self.transport_operations
+            .iter()
+            .filter(is_write)
+            .map(|operation| format!("{} {} {}", operation.operation, operation.kind, name(operation)))
+            .collect()
     }
 
     /// The trace as indented JSON, with a final line break.
