@@ -388,7 +388,7 @@ impl Objects for Unreadable<'_> {
 
     async fn list(&self, kind: &ServedKind, choice: Choice<'_>, each: &mut dyn FnMut(Candidate)) -> Result<(), Error> {
         if self.kinds.contains(&kind.kind.kind.as_str()) {
-            return Err(unavailable("list"));
+            return Err(unavailable(&format!("list {}", kind.kind.kind)));
         }
         self.world.list(kind, choice, each).await
     }
@@ -411,7 +411,7 @@ fn kind_that_is_not_swept_and_cannot_be_read_holds_a_pass_with_an_orphan() {
     let cases: [(&str, &[&str], Option<&str>, usize); 6] = [
         ("all can be read", &[], None, 0),
         ("a kind that could own or live somewhere", &["Secret"], None, 1),
-        ("two kinds, each of which is asked for several times", &["Secret", "ConfigMap"], None, 2),
+        ("two kinds, each of which is asked for several times", &["Secret", "Service"], None, 2),
         ("Events, with which nothing is lost", &["Event"], None, 0),
         ("a group", &[], Some("example.com"), 1),
         ("measurements", &[], Some("metrics.k8s.io"), 0),
@@ -419,7 +419,7 @@ fn kind_that_is_not_swept_and_cannot_be_read_holds_a_pass_with_an_orphan() {
     for (name, kinds, group, expected) in cases {
         let mut setup = Setup::new(&[1], &[1, 2]);
         setup.config.filter.include = vec!["core/ConfigMap".parse().unwrap()];
-        for kind in ["Secret", "Event"] {
+        for kind in ["Secret", "Service", "Event"] {
             setup
                 .world
                 .add(json!({ "apiVersion": "v1", "kind": kind, "metadata": { "name": "a", "namespace": "team" } }));
