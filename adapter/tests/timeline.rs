@@ -214,7 +214,7 @@ async fn events_every_ten_seconds_create_a_version_every_ten_minutes() {
     assert_eq!(hour.left(), ["20:20", "30:30", "40:40", "50:50"]);
     assert_eq!(hour.count("create Absent"), 1);
     assert_eq!(hour.count("create_version RecreateGateHolds"), 5);
-    assert_eq!(hour.count("skip WhenFalse"), 361 - 6, "every other event is skipped");
+    assert_eq!(hour.count("wait NotYet"), 361 - 6, "every other event waits");
 }
 
 #[tokio::test]
@@ -279,7 +279,7 @@ async fn closed_recreate_gate_leaves_one_version() {
     let hour = Timeline::new(RETENTION, None).events(seconds(10), hours(1)).await;
     assert_eq!(hour.creations(), ["0:00"]);
     assert_eq!(hour.left(), ["0:00"]);
-    assert_eq!(hour.count("skip WhenFalse"), 60, "0:10 to 10:00");
+    assert_eq!(hour.count("wait NotYet"), 60, "0:10 to 10:00");
     assert_eq!(hour.count("skip SameGeneration"), 300, "10:10 to 60:00");
 }
 
@@ -294,7 +294,7 @@ async fn new_generation_waits_for_the_debounce_but_not_for_the_run() {
     }
     assert_eq!(hour.creations(), ["0:00", "10:10"]);
     assert_eq!(hour.count("create_version NewName"), 1);
-    assert_eq!(hour.count("skip WhenFalse"), 61, "0:10 to 10:00, and the event after the new run");
+    assert_eq!(hour.count("wait NotYet"), 61, "0:10 to 10:00, and the event after the new run");
     // Retention keeps the run of the former generation, although it never ended.
     assert_eq!(hour.left(), ["0:00", "10:10"]);
 }

@@ -56,11 +56,11 @@ async fn runs(world: &World) -> Result<Vec<String>> {
     Ok(names.into_iter().collect())
 }
 
-/// Sends events until the debounce has passed; every event before that must be skipped.
+/// Sends events until the debounce has passed; every event before that must wait.
 async fn next_run(world: &World) -> Result<Report> {
     await_condition("the next run", PATIENCE, async || {
         let report = world.reconcile_again("c1").await?;
-        ensure!(report.outcome("run") != "skip WhenFalse", "still too early");
+        ensure!(report.outcome("run") != "wait NotYet", "still too early");
         Ok(report)
     })
     .await
@@ -85,7 +85,7 @@ async fn runs_are_debounced_and_former_runs_are_pruned() -> Result<()> {
         let report = next_run(&world).await?;
         assert_eq!(report.outcome("run"), "create_version RecreateGateHolds", "{report:?}");
         let report = world.reconcile_again("c1").await?;
-        assert_eq!(report.outcome("run"), "skip WhenFalse", "the new run is younger than the debounce");
+        assert_eq!(report.outcome("run"), "wait NotYet", "the new run is younger than the debounce");
         assert_eq!(report.status("Health"), "True", "{report:?}");
         assert_eq!(runs(&world).await?.len(), 2, "{former} before it, of which one is kept");
     }

@@ -110,7 +110,10 @@ async fn flood_of_large_events_and_answers_fits_the_documented_limit() -> Result
     }
     for id in &ids {
         let wanted = if id.starts_with("numbers") { "False" } else { "True" };
-        assert_eq!(world.report(id, 1).await?.status("Available"), wanted, "{id}");
+        // A pass may end at its deadline while others keep large answers; then the next event goes on.
+        let report = world.report(id, 1).await?;
+        let report = if report.status("Available") == wanted { report } else { world.reconcile_again(id).await? };
+        assert_eq!(report.status("Available"), wanted, "{id}: {report:?}");
     }
     for refusal in ["exceeds the limit of 262144 bytes", "exceeds the limit of 2000;"] {
         let entry = adapter.await_log(refusal, |entry| entry["reason"].to_string().contains(refusal)).await?;

@@ -7,7 +7,8 @@ use hyperfleet_adapter::transport::memory::MemoryTransport;
 use hyperfleet_adapter::transport::{Deletion, Transport};
 use k8s_openapi::api::rbac::v1::PolicyRule;
 use lifecycle_core::destination::Destination;
-use lifecycle_core::observation::QueryBy;
+use lifecycle_core::object_ref::ObjectRef;
+use lifecycle_core::observation::{Query, QueryBy};
 use lifecycle_core::task::PropagationPolicy::Background;
 use lifecycle_core::write::{Target, WriteErrorKind};
 use lifecycle_e2e::kube::widgets;
@@ -85,7 +86,6 @@ fn lives(world: &World) -> Vec<Vec<Value>> {
         template
     };
     let selector = json!({ "matchLabels": { "app": "x" } });
-    let claims = |size: &str| json!({ "hard": { "pods": size } });
     let life = |version: &str, kind: &str, first: Value, second: Value| {
         let written = |body: &Value, label: &str, annotation: &str| {
             let mut object = world.object(version, kind, "generation", body.clone());
@@ -106,7 +106,6 @@ fn lives(world: &World) -> Vec<Vec<Value>> {
         life("v1", "ConfigMap", json!({ "data": { "a": "1" } }), json!({ "data": { "a": "2" } })),
         life("v1", "Secret", json!({ "stringData": { "a": "1" } }), json!({ "stringData": { "b": "2" } })),
         life("v1", "Service", spec(json!({ "ports": [{ "port": 80 }] })), spec(json!({ "ports": [{ "port": 81 }] }))),
-        life("v1", "ResourceQuota", spec(claims("1")), spec(claims("2"))),
         life("v1", "ServiceAccount", json!({}), json!({ "automountServiceAccountToken": false })),
         life("v1", "PodTemplate", json!({ "template": always("a") }), json!({ "template": always("b") })),
         life(
@@ -164,8 +163,12 @@ fn lives(world: &World) -> Vec<Vec<Value>> {
         life(
             "autoscaling/v2",
             "HorizontalPodAutoscaler",
-            spec(json!({ "maxReplicas": 2, "scaleTargetRef": { "kind": "Deployment", "name": "x" } })),
-            spec(json!({ "maxReplicas": 3, "scaleTargetRef": { "kind": "Deployment", "name": "x" } })),
+            spec(
+                json!({ "maxReplicas": 2, "scaleTargetRef": { "apiVersion": "apps/v1", "kind": "Deployment", "name": "x" } }),
+            ),
+            spec(
+                json!({ "maxReplicas": 3, "scaleTargetRef": { "apiVersion": "apps/v1", "kind": "Deployment", "name": "x" } }),
+            ),
         ),
         life(
             "coordination.k8s.io/v1",
@@ -189,16 +192,25 @@ async fn played(transport: &impl Transport, life: &[Value]) -> Result<Vec<(Value
     for desired in life {
         let written = match &live {
             None => transport.create(desired, &Destination::ThisCluster).await?,
-            // No fence by version: a controller may write meanwhile.
-            Some(live) => {
-                let any_version = Target { resource_version: String::new(), ..target(live) };
-                transport.update(desired, &any_version, &seen(live)).await?
-            }
+            Some(live) => updated(transport, desired, live).await?,
         };
         seen_values.push((written["metadata"]["generation"].clone(), written["data"].clone()));
         live = Some(written);
     }
     Ok(seen_values)
+}
+
+/// Updates an object that a controller may write at the same time, as later events would.
+async fn updated(transport: &impl Transport, desired: &Value, live: &Value) -> Result<Value> {
+    let object = ObjectRef::of(live);
+    let by = QueryBy::Name(object.name);
+    let query = Query { destination: Destination::ThisCluster, kind: object.kind, namespace: object.namespace, by };
+    await_condition("the update", PATIENCE, async || {
+        let live = transport.find(&query).await?.pop().context("the object")?;
+        let any_version = Target { resource_version: String::new(), ..target(&live) };
+        Ok(transport.update(desired, &any_version, &seen(&live)).await?)
+    })
+    .await
 }
 
 #[tokio::test]

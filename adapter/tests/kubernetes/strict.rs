@@ -108,9 +108,8 @@ async fn warning_of_the_server_is_counted_once_for_each_object_and_text() -> Res
     });
     let settings = Settings { observer: Some(observer), ..Settings::default() };
     let transport = transport(world.control_plane.kubeconfig_path(), settings).await?;
-    // The server warns of finalizers without a domain, and of the deprecated kind Endpoints.
-    let mut object = world.map("warned", json!({}));
-    object["metadata"]["finalizers"] = json!(["hold"]);
+    // The server warns of this kind, which is deprecated.
+    let mut object = world.object("v1", "Endpoints", "warned", json!({}));
     for expected in [1, 1] {
         transport.dry_run_create(&object, &Destination::ThisCluster).await?;
         assert_eq!(counted.load(Ordering::Relaxed), expected);

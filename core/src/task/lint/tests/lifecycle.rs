@@ -285,7 +285,6 @@ pub(super) fn discovery() -> Vec<(&'static str, String)> {
     };
     let by_label =
         |metadata: &str, label: &str| object(metadata, &format!("{{by_selectors: {{label_selector: {{{label}}}}}}}"));
-    let config = "  - name: config\n    manifest: {apiVersion: example.io/v1, kind: ConfigMap, metadata: {name: x}}\n    discovery: {by_name: x}\n";
     let two = |one: String, other: String| {
         let sound = Parts::sound();
         let reads = "    - {name: note, log: {message: \"{{ .adapter.outcomes }}\"}}\n";
@@ -543,7 +542,7 @@ pub(super) fn many(entries: usize) -> String {
     let resource = |index: usize| {
         let name = format!("r{index}");
         let next = (index + 1) % entries;
-        let claim = if index % 2 == 0 { "" } else { ".?claim" };
+        let claim = if index.is_multiple_of(2) { "" } else { ".?claim" };
         let delete = format!("isDeleting && !resources.?r{next}{claim}.hasValue()");
         let gates = [("create", "!isDeleting".to_owned()), ("delete", delete)];
         resource(&name, &written(&gates.each_ref().map(|(key, gate)| (*key, gate.as_str()))))
