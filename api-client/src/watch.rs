@@ -1,8 +1,7 @@
 //! A trait by which a program measures and traces the attempts of its calls.
 //!
 //! In: the beginning, sending and end of each attempt. Out: headers to add to the request, such as those of a trace.
-//! A watch can delay the reading
-//! of a large answer, but neither fail nor stop a call.
+//! A watch can delay the reading of a large answer, but neither fail nor stop a call.
 
 use http::{HeaderMap, Method, StatusCode};
 use reqwest::Url;

@@ -1,6 +1,7 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use axum::body::Body;
 use http::header::{HeaderName, LOCATION};
@@ -309,6 +310,46 @@ async fn body_above_the_size_limit_is_refused() {
         assert_eq!(attempts_and_error(&failure), (1, "the response body is over 10485760 bytes".to_owned()), "{name}");
     }
     assert_eq!(call(&client, &Request::get("x")).await.unwrap().body.len(), BODY_LIMIT);
+}
+
+/// Counts the waits for large answers; the first attempt's wait never ends.
+#[derive(Default)]
+struct Waits(AtomicUsize);
+
+struct Waiting<'a>(&'a Waits);
+
+impl<'w> Watch for &'w Waits {
+    type Attempt = Waiting<'w>;
+
+    fn attempt(&self, _: &Outgoing, _: u32) -> Waiting<'w> {
+        Waiting(self)
+    }
+}
+
+impl WatchAttempt for Waiting<'_> {
+    fn sending(&mut self, _: &mut HeaderMap) {}
+
+    async fn large(&mut self) {
+        if self.0.0.fetch_add(1, Ordering::Relaxed) == 0 {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    fn ended(self, _: Result<StatusCode, &CallError>) {}
+}
+
+#[tokio::test]
+async fn large_answer_is_received_when_the_watch_permits_it() {
+    let sized = |bytes: usize| http::Response::new(Body::from(vec![b'x'; bytes]));
+    let server = Scripted::start([sized(SMALL_BODY), sized(4 * SMALL_BODY), sized(4 * SMALL_BODY)]).await.unwrap();
+    let client = client(settings(server.url()));
+    let waits = Waits::default();
+    let request = Request { timeout: Some(Duration::from_millis(500)), ..Request::get("x") };
+    let small = client.call(&request, None, &&waits).await.unwrap();
+    assert_eq!((small.attempts, waits.0.load(Ordering::Relaxed)), (1, 0), "a small answer waits for nothing");
+    let large = client.call(&request, None, &&waits).await.unwrap();
+    assert_eq!(large.attempts, 2, "the wait counts as time of the first attempt, which ends without an answer");
+    assert_eq!((large.body.len(), waits.0.load(Ordering::Relaxed)), (4 * SMALL_BODY, 2), "once for each attempt");
 }
 
 #[tokio::test]
