@@ -50,6 +50,14 @@ impl Verb {
         }
     }
 
+    /// Whether the request only reads.
+    pub(crate) fn is_read(self) -> bool {
+        match self {
+            Self::Discover | Self::Get | Self::List => true,
+            Self::Create | Self::DryRun | Self::Migrate | Self::Apply | Self::Patch | Self::Delete => false,
+        }
+    }
+
     fn span_name(self) -> &'static str {
         match self {
             Self::Discover => "k8s.discover",

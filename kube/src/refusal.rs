@@ -104,9 +104,14 @@ impl Refusal {
         let kind = self.kind();
         match self {
             Self::Answered(status) => {
-                let message =
-                    if status.message.is_empty() { format!("HTTP status {}", status.code) } else { status.message };
-                call.error(kind, Some(status.code), message)
+                let code = status.code;
+                let message = match status.message {
+                    message if message.is_empty() => format!("HTTP status {code}"),
+                    // A gateway's refusal of a read often says nothing but its status, and that in other words.
+                    message if call.verb.is_read() => format!("{message} (HTTP status {code})"),
+                    message => message,
+                };
+                call.error(kind, Some(code), message)
             }
             Self::Lost { status, message } => call.error(kind, status, message),
             Self::Foreign { message } => call.error(kind, Some(200), message),
@@ -248,13 +253,16 @@ mod tests {
     }
 
     #[test]
-    fn error_keeps_the_status_message_or_the_start_of_a_foreign_page() {
+    fn error_has_the_servers_message_and_that_of_a_read_the_status() {
         let object =
             ObjectRef { kind: GroupVersionKind::new("v1", "Secret"), namespace: Some("a".into()), name: "b".into() };
         let call = Call { verb: crate::call::Verb::Apply, object: &object };
         let error = refusal(403, "Forbidden", Value::Null).into_error(&call);
         assert_eq!(error.to_string(), "failed to apply Secret a/b: no");
         assert_eq!(error.status, Some(403));
+        let read = Call { verb: crate::call::Verb::List, object: &object };
+        let error = refusal(403, "Forbidden", Value::Null).into_error(&read);
+        assert_eq!(error.to_string(), "failed to list Secret a/b: no (HTTP status 403)");
 
         let error = Refusal::answered(502, &[b'x'; 5000]).into_error(&call);
         assert_eq!(error.message.len(), FOREIGN_TEXT);

@@ -263,7 +263,7 @@ async fn failed_lookup_is_not_remembered() {
     let query = ObjectRef { kind: GroupVersionKind::new("example.com/v1", "Widget"), ..named("Widget", "team", "a") };
     let error = cluster.get(&query).await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::Unavailable);
-    assert_eq!(error.to_string(), "failed to get Widget team/a: failed to look up the kind: no");
+    assert_eq!(error.to_string(), "failed to get Widget team/a: failed to look up the kind: no (HTTP status 503)");
     cluster.get(&query).await.unwrap();
     assert_eq!(server.lines().len(), 3);
 }

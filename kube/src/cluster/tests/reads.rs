@@ -41,7 +41,10 @@ async fn list_is_read_to_its_end() {
 #[tokio::test]
 async fn list_with_a_failed_page_fails() {
     let error = list(&answering(pages(status(410, "Expired", Value::Null))).await).await.unwrap_err();
-    assert_eq!((error.kind, error.to_string().as_str()), (ErrorKind::Expired, "failed to list ConfigMap in team: no"));
+    assert_eq!(
+        (error.kind, error.to_string().as_str()),
+        (ErrorKind::Expired, "failed to list ConfigMap in team: no (HTTP status 410)")
+    );
     let error = list(&answering(pages((200, json!({})))).await).await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::Unavailable, "{error}");
 }
@@ -96,7 +99,7 @@ async fn discovery_gives_each_kind_once_and_names_unread_groups() {
     let kinds: Vec<String> = found.kinds.iter().map(|served| served.kind.to_string()).collect();
     assert_eq!(kinds, ["v1, Kind=ConfigMap", "v1, Kind=Namespace", "apps/v2, Kind=A", "apps/v1, Kind=B"]);
     let unread: Vec<String> = found.unread.iter().map(|unread| unread.error.to_string()).collect();
-    assert_eq!(unread, ["failed to discover the kinds of away/v1: no"]);
+    assert_eq!(unread, ["failed to discover the kinds of away/v1: no (HTTP status 503)"]);
     assert!(found.kinds[2].has_verbs(&["list", "delete"]) && !found.kinds[2].has_verbs(&["list", "watch"]));
 
     cluster.get(&named("ConfigMap", "team", "a")).await.unwrap_err();
