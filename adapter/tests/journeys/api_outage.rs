@@ -146,3 +146,62 @@ async fn api_outage_during_params_does_not_invalidate_the_message() -> Result<()
     assert_eq!(world.report("c1", 1).await?.statuses(), ["True", "True", "True", "False"]);
     Ok(())
 }
+
+/// The page of a proxy that answers in the API's place.
+fn page(status: u16) -> Fault {
+    let headers = vec![("content-type", "text/html".to_owned())];
+    Fault::Answer { status, headers, body: "<html>no such page</html>".to_owned() }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn answers_of_a_proxy_fail_the_event_and_then_readiness() -> Result<()> {
+    let redirect = Fault::Answer {
+        status: 302,
+        headers: vec![("location", "https://login.example/?token=hunter2".to_owned())],
+        body: String::new(),
+    };
+    let cases = [
+        ("no such page", page(404), "404", "<html>no such page"),
+        ("a page for everything", page(200), "200", "<html>no such page"),
+        ("nothing", Fault::Answer { status: 404, headers: Vec::new(), body: String::new() }, "404", "404"),
+        ("a login", redirect, "302", "https://login.example/"),
+    ];
+    for (name, fault, status, quoted) in cases {
+        let world = World::new().await?;
+        let adapter = world.adapter(task(SETTINGS))?.start().await?;
+        world.api.inject(reads().first(1), fault.clone());
+        let report = world.reconcile("c1", 1).await?;
+        assert_eq!(report.statuses(), ["False", "False", "False", "False"], "{name}");
+        let message = report.condition("Health")["message"].as_str().unwrap_or_default().to_owned();
+        assert!(message.contains(status) && message.contains(quoted), "{name}: {message}");
+        assert!(!message.contains("hunter2"), "{name}: {message}");
+        assert_eq!(world.calls_since(0), Vec::<String>::new(), "{name}");
+
+        world.api.inject(When::any(), fault);
+        for failed in [2.0, 3.0, 4.0] {
+            world.announce("c1", 1).await?;
+            adapter.await_metric("hyperfleet_adapter_events_processed_total", &[("status", "failed")], failed).await?;
+        }
+        adapter.await_readiness(503).await?;
+        let (_, body) = adapter.get("health", "/readyz").await?;
+        assert!(body.contains("this does not look like the HyperFleet API"), "{name}: {body}");
+        assert_eq!(world.calls_since(0), Vec::<String>::new(), "{name}");
+        world.api.heal();
+        assert_eq!(world.reconcile_again("c1").await?.status("Available"), "True", "{name}");
+        adapter.await_readiness(200).await?;
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn report_that_a_proxy_accepts_is_a_failed_report() -> Result<()> {
+    let world = World::new().await?;
+    let adapter = world.adapter(task(SETTINGS))?.start().await?;
+    world.api.inject(reports().first(1), page(200));
+    world.announce("c1", 1).await?;
+    adapter.await_metric("hyperfleet_adapter_errors_total", &[("error_type", "post_actions")], 1.0).await?;
+    adapter.await_metric("hyperfleet_adapter_events_processed_total", &[("status", "failed")], 1.0).await?;
+    assert_eq!(world.reports("c1").len(), 0);
+    assert_eq!(world.reconcile_again("c1").await?.status("Available"), "True");
+    Ok(())
+}
