@@ -100,13 +100,14 @@ impl<T: Transport, A: Api> Pipeline<T, A> {
         report.preconditions = evaluator.into_results();
         execution.note_verdict(&verdict);
         report.verdict = Some(verdict.clone());
+        let mut undecided = None;
         match &verdict {
             Verdict::ResourceNotFound(_) => return report.end(scope, fetcher.calls),
             Verdict::NotMet(_) | Verdict::Failed(_) => match self.task.discover {
                 Discover::WhenMet => {}
                 Discover::Always => {
                     let stamp = self.stamp(event, &scope);
-                    report.outcomes = self.observe_only(stamp, &mut scope, before_reporting).await;
+                    (report.outcomes, undecided) = self.observe_only(stamp, &mut scope, before_reporting).await;
                     execution.note_outcomes(&report.outcomes);
                 }
             },
@@ -119,7 +120,7 @@ impl<T: Transport, A: Api> Pipeline<T, A> {
         }
 
         execution.publish(&self.host, &mut scope);
-        let unread = Unread::of(&self.task, &verdict);
+        let unread = Unread::of(&self.task, &verdict).or(undecided.as_deref().map(Unread::Undecided));
         let account = Account { outcomes: &report.outcomes, unread, is_deleting: fetcher.is_deleting };
         let (post, _) =
             fetcher.drive(Phase::PostActions, Reporter::new(&self.task, account), &mut scope, deadline).await;
@@ -142,13 +143,15 @@ impl<T: Transport, A: Api> Pipeline<T, A> {
         }
     }
 
-    /// Reads the live objects for the report, without a decision or a write.
-    async fn observe_only(&self, stamp: Stamp, scope: &mut Scope, deadline: Instant) -> Vec<Outcome> {
+    /// Reads the live objects for the report, without a decision or a write. Also returns, in words, the objects that
+    /// have to be deleted.
+    async fn observe_only(&self, stamp: Stamp, scope: &mut Scope, deadline: Instant) -> (Vec<Outcome>, Option<String>) {
         let mut planner = self.planner(stamp);
         while let Some(reads) = planner.survey(scope) {
             self.read(reads, &mut planner, scope, deadline).await;
         }
-        planner.into_outcomes()
+        let undecided = planner.surveyed_objects(scope);
+        (planner.into_outcomes(), undecided)
     }
 
     async fn read(&self, reads: Vec<Read>, planner: &mut Planner<'_>, scope: &mut Scope, deadline: Instant) {

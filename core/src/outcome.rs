@@ -23,6 +23,8 @@ pub struct Outcome {
     pub name: String,
     /// How many live objects the resource owned at the decision, terminating ones included.
     pub versions: usize,
+    /// Whether the resource owned objects at the decision, and no adapter had written any of them.
+    pub is_foreign: bool,
     /// The row of the decision table that matched.
     pub row: Row,
     /// The decision of that row: what the adapter should do with the resource.
@@ -165,14 +167,16 @@ impl Outcome {
     /// Explains the outcome in a sentence for logs and traces.
     #[must_use]
     pub fn reason(&self) -> String {
-        let is_absent =
-            matches!(self.decision, Decision::Skip(SkipReason::AlreadyAbsent | SkipReason::NothingToDisown));
+        let has_nothing_to_do = matches!(
+            self.decision,
+            Decision::Skip(SkipReason::AlreadyAbsent | SkipReason::NothingToDisown | SkipReason::NotOurs)
+        );
         let lost = self.warnings.iter().find(|warning| warning.reason == WarningReason::OwnershipLost);
         match (self.failure(), &self.failed_earlier, lost) {
             (Some(failure), ..) => failure.to_string(),
             (None, Some(earlier), _) => format!("the earlier resource `{earlier}` failed"),
-            // The sentence of these decisions says that no object exists.
-            (None, None, Some(lost)) if is_absent => lost.message.clone(),
+            // The sentence of these decisions says that no object of an adapter exists.
+            (None, None, Some(lost)) if has_nothing_to_do => lost.message.clone(),
             (None, None, _) => self.decision.sentence(),
         }
     }

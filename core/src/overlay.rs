@@ -38,6 +38,9 @@ pub(crate) const REASON_NOT_RENDERED: &str = "ReasonNotRendered";
 /// The reason of `Available` while a generation waits for the clock.
 const WAITING: &str = "Waiting";
 
+/// The reason of `Finalized` while an object of a resource with a delete gate exists.
+const OBJECTS_REMAIN: &str = "ObjectsRemain";
+
 /// The warning about a report that leaves `Finalized` as it is after a disowning.
 const NOT_DELETING: &str = "every object is disowned or gone, but `Finalized` stays as the task reports it: no answer of this pass \
                             at the API resource's own URL has a `deleted_time`. If the API resource is being deleted, read it \
@@ -48,20 +51,22 @@ const NOT_DELETING: &str = "every object is disowned or gone, but `Finalized` st
 pub struct Account<'a> {
     /// The outcome of each resource.
     pub outcomes: &'a [Outcome],
-    /// Why the pass read no object; `None` if it read them, or if that does not keep `Finalized` from being
-    /// True.
+    /// Why the pass read no object, or decided nothing about the objects that it read; `None` if it did both, or if
+    /// that does not keep `Finalized` from being True.
     pub unread: Option<Unread<'a>>,
     /// Whether the API answered in this pass that the event's own resource is being deleted.
     pub is_deleting: bool,
 }
 
-/// Why no resource was read.
+/// Why no outcome tells that the objects are gone.
 #[derive(Debug, Clone, Copy)]
 pub enum Unread<'a> {
     /// A precondition could not be evaluated.
     Failed(&'a PhaseError),
     /// A precondition is not met; the text names it and says why.
     NotMet(&'a str),
+    /// The objects were read, but nothing was decided about those that the text names, which have to be deleted.
+    Undecided(&'a str),
 }
 
 impl<'a> Unread<'a> {
@@ -89,6 +94,7 @@ impl<'a> Unread<'a> {
     fn correction(self) -> Correction {
         let (reason, message) = match self {
             Self::Failed(error) => ("PreconditionFailed", error.to_string()),
+            Self::Undecided(left) => (OBJECTS_REMAIN, left.to_owned()),
             Self::NotMet(unmet) => ("PreconditionNotMet", format!("{unmet}; so no object was read")),
         };
         Correction { status: "False", reason, message }
@@ -215,9 +221,10 @@ fn warned(outcomes: &[Outcome], kind: WarningReason, reason: &'static str) -> Op
 }
 
 /// The correction while an object of a resource with a delete gate exists: an expression of the author may look
-/// at other objects, or at none.
+/// at other objects, or at none. A foreign object does not count: the adapter never deletes it.
 fn remaining(outcomes: &[Outcome]) -> Option<Correction> {
-    let remaining = outcomes.iter().filter(|outcome| outcome.can_be_deleted && !outcome.finalized && exists(outcome));
+    let is_left = |outcome: &&Outcome| outcome.can_be_deleted && !outcome.finalized && exists(outcome);
+    let remaining = outcomes.iter().filter(is_left).filter(|outcome| !stays_foreign(outcome));
     let told: Vec<String> = remaining
         .map(|outcome| {
             let place = [outcome.namespace.as_str(), &outcome.name];
@@ -225,7 +232,7 @@ fn remaining(outcomes: &[Outcome]) -> Option<Correction> {
             format!("resource {}: {} {place} still exists", outcome.resource, outcome.kind.kind)
         })
         .collect();
-    (!told.is_empty()).then(|| Correction { status: "False", reason: "ObjectsRemain", message: told.join("; ") })
+    (!told.is_empty()).then(|| Correction { status: "False", reason: OBJECTS_REMAIN, message: told.join("; ") })
 }
 
 /// Whether an object of the resource exists at the end of the pass, live or terminating.
@@ -240,6 +247,21 @@ fn exists(outcome: &Outcome) -> bool {
         OutcomeResult::Deleted => false,
         OutcomeResult::Skipped | OutcomeResult::Waiting | OutcomeResult::Failed(_) => outcome.versions > 0,
     }
+}
+
+/// Whether all objects of the resource are still foreign at the end of the pass, so that it has nothing to delete or
+/// disown.
+fn stays_foreign(outcome: &Outcome) -> bool {
+    let is_stamped = match outcome.result {
+        OutcomeResult::Created | OutcomeResult::Updated | OutcomeResult::Recreated | OutcomeResult::Disowned => true,
+        OutcomeResult::Patched
+        | OutcomeResult::Deleted
+        | OutcomeResult::Deleting
+        | OutcomeResult::Skipped
+        | OutcomeResult::Waiting
+        | OutcomeResult::Failed(_) => false,
+    };
+    outcome.is_foreign && !is_stamped
 }
 
 fn is_unread(outcome: &Outcome) -> bool {
@@ -301,7 +323,8 @@ impl Disowned {
 /// delete.
 fn disowned(account: Account<'_>) -> Option<Disowned> {
     let outcomes = account.outcomes;
-    let is_pending = |outcome: &Outcome| (outcome.can_be_disowned || outcome.can_be_deleted) && !outcome.finalized;
+    let has_gate = |outcome: &Outcome| outcome.can_be_disowned || outcome.can_be_deleted;
+    let is_pending = |outcome: &Outcome| has_gate(outcome) && !outcome.finalized && !stays_foreign(outcome);
     let fired: Vec<&Outcome> = outcomes.iter().filter(|outcome| orphan_gate_fired(outcome)).collect();
     if fired.is_empty() || outcomes.iter().any(is_pending) || unfinished(account).is_some() {
         return None;

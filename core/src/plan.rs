@@ -57,6 +57,7 @@ use decide::Decided;
 use disown_first::PendingDisowning;
 use gates::{Context, Record};
 pub use observed::Read;
+use owned::Ownership;
 use owner::OwnerStatus;
 
 /// A write that the caller has to execute before the planner continues.
@@ -159,8 +160,8 @@ struct Pending {
     decided: Decided,
     /// The namespace and name of the object that it concerns.
     place: Place,
-    /// The versions that the resource owns, as indices into the observed objects.
-    owned: Vec<usize>,
+    /// The versions that the resource owns; the rendered manifest is taken out.
+    owned: Ownership,
     /// The desired generation, if the manifest was rendered.
     desired: Option<Generation>,
     record: Record,

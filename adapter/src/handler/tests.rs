@@ -343,3 +343,22 @@ async fn unmet_precondition_of_a_lifecycle_task_prevents_finalized() {
         }
     }
 }
+
+#[tokio::test]
+async fn payload_claims_no_finalized_while_an_object_is_left_beside_an_unmet_precondition() {
+    let mut task = task(&json!({
+        "discover": "always", "preconditions": [{ "name": "ours", "expression": "false" }],
+    }));
+    task["resources"][0]["lifecycle"] = json!({ "delete": { "when": { "expression": "true" } } });
+    task["post"]["payloads"][0]["build"]["conditions"][2]["status"] = json!("True");
+    let mut foreign = namespace();
+    foreign["metadata"]["annotations"] = json!({});
+    let cases =
+        [("no object", vec![], ""), ("one", vec![namespace()], "ObjectsRemain"), ("a foreign one", vec![foreign], "")];
+    for (name, objects, reason) in cases {
+        let sent = handle(&task, &objects, Vec::new()).await.sent;
+        assert_eq!(sent["conditions"][2]["reason"].as_str().unwrap_or_default(), reason, "{name}: {sent}");
+        let expected = if reason.is_empty() { "True" } else { "False" };
+        assert_eq!(sent["conditions"][2]["status"], expected, "{name}: {sent}");
+    }
+}

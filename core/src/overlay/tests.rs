@@ -45,6 +45,7 @@ fn outcome(resource: &str, decision: Decision, result: OutcomeResult) -> Outcome
         gates: Vec::new(),
         pruned: Vec::new(),
         versions: 1,
+        is_foreign: false,
         warnings: Vec::new(),
     }
 }

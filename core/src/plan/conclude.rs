@@ -19,7 +19,7 @@ impl Planner<'_> {
         self.note_status(&pending, &result, &after);
         let expired = self.expired(&pending, &result, &after, scope);
         let leaves_terminating = self
-            .versions(self.position(), &pending.owned)
+            .versions(self.position(), &pending.owned.places)
             .iter()
             .any(|version| version.is_terminating() && !version.is_disowned());
         let Pending { decided, place: (namespace, name), owned, record, .. } = pending;
@@ -31,7 +31,7 @@ impl Planner<'_> {
             self.show(self.position(), None, scope);
         }
         let mut warnings = record.warnings;
-        let lost = self.lost(&owned, scope);
+        let lost = self.lost(self.position(), owned.written(), scope);
         let is_lost = lost.is_some();
         warnings.extend(lost);
         let is_applied = is_applied(&decided.decision, &result);
@@ -62,7 +62,8 @@ impl Planner<'_> {
             decision: decided.decision,
             result,
             gates: record.gates,
-            versions: owned.len(),
+            versions: owned.places.len(),
+            is_foreign: owned.is_foreign,
             pruned: Vec::new(),
             warnings,
         };
@@ -73,16 +74,16 @@ impl Planner<'_> {
         self.state = State::Pruning(Box::new(outcome), expired);
     }
 
-    /// Warns of an object that the resource would have to delete or disown, and does not, because the object has lost one of
-    /// the labels by which it is recognised.
-    fn lost(&self, owned: &[usize], scope: &Scope) -> Option<Warning> {
-        let (index, resource) = (self.position(), self.resource());
+    /// Warns of an object outside of `written` that the resource would have to delete or disown, and does not, because the
+    /// object has lost one of the labels by which it is recognised.
+    pub(super) fn lost(&self, index: usize, written: &[usize], scope: &Scope) -> Option<Warning> {
+        let resource = &self.task.resources[index];
         if resource.gates.delete.is_none() && resource.gates.orphan.is_none() {
             return None;
         }
         let Some(Observation::Found(versions)) = &self.slots[index].observation else { return None };
         let unknown = self.unknown();
-        let mut others = versions.iter().enumerate().filter(|(place, _)| !owned.contains(place));
+        let mut others = versions.iter().enumerate().filter(|(place, _)| !written.contains(place));
         others.find_map(|(_, version)| {
             let identity = self.context(index, scope, &unknown).identity().ok();
             let label = self.criteria(index, identity.as_ref()).lost_label(version)?;
@@ -112,7 +113,7 @@ impl Planner<'_> {
         }
         let observed = || {
             let generation = pending.desired.unwrap_or(self.stamp.generation);
-            current(self.versions(index, &pending.owned), generation)
+            current(self.versions(index, &pending.owned.places), generation)
         };
         let object = match after {
             After::Now(Some(version)) => Some(version),

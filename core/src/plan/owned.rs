@@ -33,6 +33,13 @@ pub(super) struct Ownership {
     pub(super) desired: Option<Result<Desired, Failure>>,
 }
 
+impl Ownership {
+    /// The owned objects without foreign ones: those that may be deleted or disowned.
+    pub(super) fn written(&self) -> &[usize] {
+        if self.is_foreign { &[] } else { &self.places }
+    }
+}
+
 #[cfg(test)]
 thread_local! {
     /// How often this thread computed the ownership of a resource with objects.

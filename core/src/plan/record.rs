@@ -55,7 +55,7 @@ impl Planner<'_> {
 
     /// Ends a deletion: the versions are gone or terminating, as may be some that were terminating before.
     fn deleted(&mut self, pending: Pending, remaining: &[Version], scope: &mut Scope) {
-        let former = self.versions(self.position(), &pending.owned);
+        let former = self.versions(self.position(), &pending.owned.places);
         let former = former.into_iter().filter(|version| version.is_terminating());
         let shown = current(remaining.iter().chain(former), self.stamp.generation).cloned();
         let result = if shown.is_some() { OutcomeResult::Deleting } else { OutcomeResult::Deleted };
@@ -77,7 +77,7 @@ impl Planner<'_> {
 
     /// Ends a disowning. `resources` may also show a version that was disowned or terminating before.
     fn disowned(&mut self, pending: Pending, disowned: &[Version], scope: &mut Scope) {
-        let former = self.versions(self.position(), &pending.owned);
+        let former = self.versions(self.position(), &pending.owned.places);
         let former = former.into_iter().filter(|version| version.is_terminating() || version.is_disowned());
         let generation = pending.desired.unwrap_or(self.stamp.generation);
         let shown = current(disowned.iter().chain(former), generation).cloned();
@@ -94,7 +94,7 @@ impl Planner<'_> {
         // A version whose deletion failed stays visible as it was read. A recreation deletes the current version last, and not
         // at all if another deletion was refused.
         let is_refused = |version: &&Version| failures.iter().any(|(target, _)| target.uid == version.uid());
-        let versions = self.versions(self.position(), &pending.owned);
+        let versions = self.versions(self.position(), &pending.owned.places);
         let kept = versions.into_iter().filter(is_refused);
         let is_untouched = matches!(pending.decided.decision, Decision::Recreate { .. });
         let after = match current(remaining.iter().chain(kept), self.stamp.generation) {
@@ -113,7 +113,7 @@ impl Planner<'_> {
                 if is_creation
                     && pending.attempt == Attempt::First
                     && self.would_find(&version, scope)
-                    && (pending.owned.is_empty() || version.is_written_by(&self.stamp.adapter)) =>
+                    && (pending.owned.places.is_empty() || version.is_written_by(&self.stamp.adapter)) =>
             {
                 self.add_version(version);
                 self.publish(self.position(), scope);

@@ -82,7 +82,7 @@ impl Planner<'_> {
             After::Now(version) => version.as_ref(),
             After::AsObserved => None,
         };
-        let mut versions = self.versions(self.position(), &pending.owned);
+        let mut versions = self.versions(self.position(), &pending.owned.places);
         versions.retain(|version| version.is_written_by(&self.stamp.adapter));
         versions.retain(|version| written.is_none_or(|written| written.uid() != version.uid()));
         versions.extend(written);

@@ -4,8 +4,10 @@
 //! resources have an outcome: one that could not be read, because an unread object is not an absent one; and a disowned one
 //! beside which an object is still terminating, because `Finalized` must not be True yet.
 
+use super::decide::current;
 use super::{Planner, Read, State};
 use crate::decision::{Decision, FailReason, Failure, SkipReason};
+use crate::object_ref::ObjectRef;
 use crate::observation::Observation;
 use crate::outcome::{Outcome, OutcomeResult};
 use crate::row::Row;
@@ -78,6 +80,25 @@ impl Planner<'_> {
         let skip = (Row::AlreadyDisowned, Decision::Skip(SkipReason::Disowned), OutcomeResult::Skipped);
         (is_disowned && is_left).then(|| outcome(&self.task.resources[index], skip, versions.len()))
     }
+
+    /// After a survey: the objects that a delete gate would have to delete, or that have lost a label, in words; `None` if
+    /// there are none. Foreign and disowned objects do not count.
+    #[must_use]
+    pub fn surveyed_objects(&self, scope: &Scope) -> Option<String> {
+        let deletable = (0..self.slots.len()).filter(|&index| self.task.resources[index].gates.delete.is_some());
+        let left = deletable.filter_map(|index| {
+            // A resource whose ownership is ambiguous has failed already.
+            let owned = self.ownership(index, scope).ok()?;
+            if let Some(lost) = self.lost(index, owned.written(), scope) {
+                return Some(lost.message);
+            }
+            let versions = self.versions(index, owned.written()).into_iter().filter(|version| !version.is_disowned());
+            let object = ObjectRef::of(current(versions, self.stamp.generation)?.object());
+            Some(format!("resource {}: {object} still exists", self.task.resources[index].name))
+        });
+        let left = left.collect::<Vec<_>>().join("; ");
+        (!left.is_empty()).then_some(left)
+    }
 }
 
 /// The outcome of a resource about which the planner decided nothing.
@@ -88,6 +109,7 @@ fn outcome(resource: &Resource, (row, decision, result): (Row, Decision, Outcome
         namespace: String::new(),
         name: String::new(),
         versions,
+        is_foreign: false,
         row,
         failed_earlier: None,
         decision,

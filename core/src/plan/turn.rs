@@ -45,7 +45,8 @@ impl Planner<'_> {
                 (None, OutcomeResult::Failed(failure))
             }
         };
-        let pending = Pending { attempt, decided, place, owned: owned.places, desired, record };
+        let owned = Ownership { desired: None, ..owned };
+        let pending = Pending { attempt, decided, place, owned, desired, record };
         match command {
             None => {
                 self.conclude(pending, result, After::AsObserved, scope);

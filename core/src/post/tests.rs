@@ -36,6 +36,7 @@ fn first(post: &Value) -> Progress<PostReport> {
         gates: Vec::new(),
         pruned: Vec::new(),
         versions: 1,
+        is_foreign: false,
         warnings: Vec::new(),
     };
     let outcomes = [failed];

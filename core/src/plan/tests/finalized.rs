@@ -166,3 +166,61 @@ fn hand_over_on_a_living_cluster_does_not_finalize_it() {
         assert_eq!((corrected.text, corrected.warning.is_some()), (payload, said == "False"));
     }
 }
+
+/// An object that no adapter wrote.
+fn theirs(name: &str, labels: Value) -> Value {
+    live("ConfigMap", name, labels, None)
+}
+
+#[test]
+fn foreign_object_does_not_keep_finalized_from_being_true() {
+    let entry = |more: Value| with(gated(config_map("theirs"), "delete", "deleting"), more);
+    let never = json!({ "lifecycle": { "apply": { "when": { "expression": "false" } } } });
+    let patch = json!([{ "when": { "expression": "true" }, "document": { "data": { "a": "b" } } }]);
+    let cases = [
+        ("left alone", entry(never.clone()), "ApplyGateFalse"),
+        ("patched", entry(json!({ "lifecycle": { "patch": patch } })), "PatchGateHolds"),
+        ("waited for", entry(json!({ "when": { "expression": "false" } })), "WhenFalse"),
+    ];
+    for (name, entry, reason) in cases {
+        let task = task(&[entry, gated(config_map("mine"), "delete", "deleting")]);
+        let mut store = Store::with([theirs("theirs", json!({}))]);
+        let living = pass(&task, &mut store, 3, &[]);
+        assert_eq!(living.results()[0].1, reason, "{name}");
+        assert_eq!(claimed(&living)["message"], "resource mine: ConfigMap team/mine still exists", "{name}");
+        store.remove("mine");
+        let gone = pass(&task, &mut store, 3, &yes("deleting"));
+        assert_eq!(claimed(&gone)["reason"], "Mine", "{name}");
+        assert!(store.names().contains(&"theirs"), "{name}: nobody deletes it");
+    }
+
+    let adopting = task(&[entry(json!({ "adopt": true }))]);
+    let mut store = Store::with([theirs("theirs", json!({}))]);
+    let adopted = pass(&adopting, &mut store, 3, &[]);
+    assert_eq!(adopted.result().2, "updated");
+    assert_eq!(claimed(&adopted)["reason"], "ObjectsRemain", "it is the adapter's from now on");
+}
+
+#[test]
+fn foreign_object_does_not_delay_finalized_after_a_disowning() {
+    let never = json!({ "lifecycle": { "apply": { "when": { "expression": "false" } } } });
+    let kept = gated(config_map("kept"), "orphan", "deleting");
+    let task = task(&[kept, with(gated(config_map("theirs"), "delete", "replacing"), never)]);
+    let mut store = Store::with([live("ConfigMap", "kept", json!({}), Some(3)), theirs("theirs", json!({}))]);
+    let disowned = pass(&task, &mut store, 3, &yes("deleting"));
+    assert_eq!(disowned.results()[1], ("skip", "ApplyGateFalse", "skipped", "16"));
+    assert!(finalized(&disowned), "{:?}", disowned.outcomes);
+}
+
+#[test]
+fn object_that_lost_the_adapters_label_and_the_generation_is_not_taken_for_foreign() {
+    let mut labels = labels("job");
+    labels.as_object_mut().unwrap().remove(keys::ADAPTER);
+    let mut store = Store::with([theirs("job", labels)]);
+    let deleted = pass(&task(&[gated(config_map("job"), "delete", "deleting")]), &mut store, 3, &yes("deleting"));
+    assert_eq!(deleted.result(), ("skip", "NotOurs", "skipped", "5"));
+    let told = deleted.outcomes[0].reason();
+    assert!(told.starts_with("ConfigMap team/job exists, but has lost the label `hyperfleet.io/adapter`"), "{told}");
+    assert!(!deleted.outcomes[0].finalized);
+    assert_eq!(claimed(&deleted)["reason"], "OwnershipLost");
+}

@@ -12,6 +12,12 @@ use crate::scope::Scope;
 
 /// Surveys a task's resources; returns the variables and the outcomes.
 fn surveyed(resources: &[Value], store: &Store) -> (Scope, Vec<Outcome>) {
+    let (scope, outcomes, _) = surveyed_with_objects(resources, store);
+    (scope, outcomes)
+}
+
+/// Also returns the objects that have to be deleted.
+fn surveyed_with_objects(resources: &[Value], store: &Store) -> (Scope, Vec<Outcome>, Option<String>) {
     let task = task(resources);
     let mut scope = scope(store, 3, &[("deleting", json!(true))]);
     let mut planner = Planner::new(&task, stamp(3));
@@ -20,8 +26,8 @@ fn surveyed(resources: &[Value], store: &Store) -> (Scope, Vec<Outcome>) {
             planner.observe(&mut scope, wanted.resource, store.find(&wanted.query));
         }
     }
-    let outcomes = planner.into_outcomes();
-    (scope, outcomes)
+    let left = planner.surveyed_objects(&scope);
+    (scope, planner.into_outcomes(), left)
 }
 
 fn visible_name(scope: &Scope, name: &str) -> Option<String> {
@@ -105,4 +111,32 @@ fn survey_reports_a_terminating_version_beside_a_disowned_one() {
     store.change("going", &json!({ "metadata": { "deletionTimestamp": "2025-12-31T00:00:00Z" } }));
     let outcomes = surveyed(&[entry], &store).1;
     assert_eq!((outcomes[0].decision.reason(), outcomes[0].finalized), ("Disowned", false));
+}
+
+#[test]
+fn survey_names_the_objects_that_have_to_be_deleted() {
+    let entry = || gated(selecting("job"), "delete", "deleting");
+    let mark = json!({ "metadata": { "labels": { "hyperfleet.io/disowned": "c1" } } });
+    let going = json!({ "metadata": { "deletionTimestamp": "2025-12-31T00:00:00Z" } });
+    let lost = json!({ "metadata": { "labels": { keys::ADAPTER: null } } });
+    let written = || version("job", "job-1", 1, 1);
+    let foreign = || live("ConfigMap", "theirs", json!({ "app": "demo" }), None);
+    let remains = Some("resource job: ConfigMap team/job-1 still exists");
+    let cases = [
+        ("no object", entry(), vec![], None),
+        ("a live one", entry(), vec![written()], remains),
+        ("a terminating one", entry(), vec![with(written(), going)], remains),
+        ("one beside a foreign one", entry(), vec![foreign(), written()], remains),
+        ("a foreign one", entry(), vec![foreign()], None),
+        ("a disowned one", gated(entry(), "orphan", "disowning"), vec![with(written(), mark)], None),
+        ("an entry without a delete gate", selecting("job"), vec![written()], None),
+    ];
+    for (name, entry, objects, expected) in cases {
+        let (_, outcomes, left) = surveyed_with_objects(&[entry], &Store::with(objects));
+        assert_eq!((outcomes, left.as_deref()), (Vec::new(), expected), "{name}");
+    }
+    let mut store = Store::with([written()]);
+    store.change("job-1", &lost);
+    let left = surveyed_with_objects(&[entry()], &store).2.unwrap_or_default();
+    assert!(left.starts_with("ConfigMap team/job-1 exists, but has lost the label"), "{left}");
 }
