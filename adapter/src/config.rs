@@ -38,7 +38,6 @@ use serde_json::Value;
 pub use self::files::Paths;
 use self::settings::DEPLOYMENT;
 use self::spec::AdapterSpec;
-use crate::field_types;
 pub use lifecycle_config::settings::{Environment, Flags};
 
 /// The resolved deployment file: every default is filled in. The task is separate, in [`Loaded`].
@@ -181,13 +180,22 @@ pub struct Checked {
     pub task: Option<Task>,
 }
 
-/// Lists every error, warning and note of both files, and lints the task.
+/// Finds faults of a task without errors, and of the document that it was compiled from.
+pub type Lint = fn(&Task, &Document) -> Diagnostics;
+
+/// Lists every error, warning and note of both files, and lints the task: by core's lints, and by another one.
 #[must_use]
-pub fn check(paths: &Paths, environment: &Environment, flags: &Flags, program_version: &str) -> Checked {
+pub fn check(
+    paths: &Paths,
+    environment: &Environment,
+    flags: &Flags,
+    program_version: &str,
+    other_lint: Lint,
+) -> Checked {
     let ReadFiles { adapter, task, mut diagnostics } = read_files(paths, environment, flags, program_version);
     if let Some(ValidTask { task, document }) = &task {
         diagnostics.extend(lint(task, document));
-        diagnostics.extend(field_types::lint(task, document));
+        diagnostics.extend(other_lint(task, document));
         let limits = adapter.as_ref().map(AdapterConfig::call_limits);
         diagnostics.extend(limits.map(|limits| retries::lint(task, document, &limits)).unwrap_or_default());
     }

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use super::{paths, print, print_diagnostics};
 use crate::args::{CheckArgs, Graph, OutputFormat};
 use crate::config::{self, Checked, Environment};
+use crate::field_types;
 
 /// Lists every error, warning and note of both files.
 ///
@@ -27,7 +28,7 @@ use crate::config::{self, Checked, Environment};
 pub fn check(arguments: &CheckArgs, environment: &Environment) -> anyhow::Result<ExitCode> {
     let CheckArgs { flags, strict, explain, graph, output } = arguments;
     let Checked { diagnostics, task } = match paths(flags, environment) {
-        Ok(paths) => config::check(&paths, environment, flags, version::THIS.number),
+        Ok(paths) => config::check(&paths, environment, flags, version::THIS.number, field_types::lint),
         Err(diagnostics) => Checked { diagnostics, task: None },
     };
     let diagnostics = if *strict { diagnostics.strict() } else { diagnostics };

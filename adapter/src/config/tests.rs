@@ -17,6 +17,7 @@ use tracing::level_filters::LevelFilter;
 
 use super::settings::DEPLOYMENT;
 use super::{AdapterConfig, Environment, Flags, Loaded, Paths, check, dump, load, load_adapter};
+use crate::field_types;
 
 const ADAPTER: &str = include_str!("tests/adapter.yaml");
 const TASK: &str = include_str!("tests/task.yaml");
@@ -353,7 +354,13 @@ fn dump_redacts_credentials_in_urls() {
 fn reading_a_file_stops_at_its_size_limit() {
     let endless = PathBuf::from("/dev/zero");
     let checked = |adapter: PathBuf, task: PathBuf| {
-        let listed = check(&Paths { adapter, task }, &environment(&[("REGION", "eu")]), &Flags::default(), "1.2.3");
+        let listed = check(
+            &Paths { adapter, task },
+            &environment(&[("REGION", "eu")]),
+            &Flags::default(),
+            "1.2.3",
+            field_types::lint,
+        );
         listed.diagnostics.to_string()
     };
     let folder = complete_folder();
@@ -540,7 +547,7 @@ fn check_runs_lints_that_load_skips() {
     ];
     let folder = Folder::new(&files);
     let paths = Paths { adapter: folder.path("config.yaml"), task: folder.path("task/task.yaml") };
-    let listed = check(&paths, &environment(&[]), &Flags::default(), "1.2.3");
+    let listed = check(&paths, &environment(&[]), &Flags::default(), "1.2.3", field_types::lint);
     let listed: Vec<_> = listed.diagnostics.all().iter().map(|diagnostic| diagnostic.path.as_str()).collect();
     assert_eq!(listed, ["clients.maestro", "post"]);
     let loaded = folder.load(&[]).unwrap_or_else(|diagnostics| panic!("{diagnostics}"));
@@ -554,7 +561,8 @@ fn report_that_the_api_rejects_fails_check_but_not_load() {
     let files = [("config.yaml", "adapter: {name: a}\n"), ("task/task.yaml", task), ("task/status.yaml", &status)];
     let folder = Folder::new(&files);
     let paths = Paths { adapter: folder.path("config.yaml"), task: folder.path("task/task.yaml") };
-    let listed = check(&paths, &environment(&[]), &Flags::default(), "1.2.3").diagnostics.to_string();
+    let listed =
+        check(&paths, &environment(&[]), &Flags::default(), "1.2.3", field_types::lint).diagnostics.to_string();
     assert!(
         listed.contains("error: post.payloads[0].build_ref: the condition `Available` has no `status`"),
         "{listed}"
@@ -588,7 +596,7 @@ fn check_warns_of_calls_that_outlast_the_deadline() {
     let warned = |deployment: &str, call: &str| {
         let folder = Folder::new(&[("config.yaml", deployment), ("task.yaml", &task(call))]);
         let paths = Paths { adapter: folder.path("config.yaml"), task: folder.path("task.yaml") };
-        let checked = check(&paths, &environment(&[]), &flags(&[]), "1.2.3");
+        let checked = check(&paths, &environment(&[]), &flags(&[]), "1.2.3", field_types::lint);
         let warnings = checked.diagnostics.all().iter().filter(|it| it.message.contains("deadline"));
         warnings.map(|it| format!("{}: {}", it.path, it.message)).collect::<Vec<_>>()
     };

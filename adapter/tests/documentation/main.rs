@@ -15,6 +15,7 @@ use hyperfleet_adapter::args;
 use hyperfleet_adapter::config::settings::DEPLOYMENT;
 use hyperfleet_adapter::config::signing::Key;
 use hyperfleet_adapter::config::{self, Flags, broker};
+use hyperfleet_adapter::field_types;
 use hyperfleet_adapter::handler;
 use lifecycle_config::diagnostics::Diagnostics;
 use lifecycle_config::settings::tables;
@@ -205,7 +206,9 @@ fn tasks_of_all_pages_pass_the_strict_check() {
                 _ => continue,
             };
             fs::write(&paths.task, task).unwrap();
-            let found = config::check(&paths, &BTreeMap::new(), &Flags::default(), "0.0.0-dev").diagnostics.strict();
+            let found = config::check(&paths, &BTreeMap::new(), &Flags::default(), "0.0.0-dev", field_types::lint)
+                .diagnostics
+                .strict();
             assert!(!found.has_errors(), "{}:{line}\n{found}", page.path.display());
             checked += 1;
         }
