@@ -14,10 +14,11 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use futures::{StreamExt as _, stream};
+use lifecycle_config::decode::suggest;
 use lifecycle_core::keys;
 use lifecycle_core::sweep::contents::is_event;
 use lifecycle_core::sweep::verdict::{identified, unclaimed};
-use lifecycle_core::sweep::{Candidate, Census, Container, Contents, KindPattern, Policy};
+use lifecycle_core::sweep::{Candidate, Census, Container, Contents, Hold, KindPattern, Policy};
 use lifecycle_kube::{Error, ServedKind, UnreadGroup};
 
 use crate::objects::{Choice, Objects};
@@ -59,6 +60,43 @@ impl KindFilter {
     }
 }
 
+impl KindFilter {
+    /// The patterns that select none of these kinds, in words; or that the filter as a whole selects none.
+    fn without_kind(&self, served: &[ServedKind]) -> Vec<String> {
+        let is_selected = |pattern: &&KindPattern| served.iter().any(|served| pattern.matches(&served.kind));
+        let empty = self.include.iter().filter(|pattern| !is_selected(pattern));
+        let mut empty: Vec<String> = empty
+            .map(|pattern| {
+                format!("`{pattern}` in `kinds.include` selects no kind that the cluster serves: correct or remove it")
+            })
+            .collect();
+        if empty.is_empty() && !served.iter().any(|served| self.selects(served)) {
+            empty.push("`kinds` selects no kind that can be listed and deleted: nothing is swept".to_owned());
+        }
+        empty
+    }
+}
+
+/// The adapters of this installation that no object names although objects name a similar one, in words; and all of them,
+/// if objects name only others.
+fn strangers(own: &BTreeSet<String>, named: &BTreeSet<String>) -> Vec<String> {
+    let others: Vec<&str> = named.difference(own).map(String::as_str).filter(|name| !name.is_empty()).collect();
+    let missing = || own.difference(named);
+    let similar = |name: &String| {
+        let other = suggest(name, &others)?;
+        Some(format!("no object has the adapter `{name}` of `adapters`; did you mean `{other}`?"))
+    };
+    let found: Vec<String> = missing().filter_map(similar).collect();
+    if found.is_empty() && !others.is_empty() && own.is_disjoint(named) {
+        let own = own.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+        return vec![format!(
+            "no object has an adapter of `adapters` ({own}); those of the objects are {}",
+            others.join(", ")
+        )];
+    }
+    found
+}
+
 /// Errors by the kind or group that could not be read, so that each counts once however often it is asked for.
 pub type Unread = BTreeMap<String, Error>;
 
@@ -74,6 +112,8 @@ pub struct Inventory {
     kinds: Vec<ServedKind>,
     /// How many kinds are swept.
     swept: usize,
+    /// What the configuration names, and nothing in the cluster is.
+    unselected: Vec<String>,
 }
 
 impl Inventory {
@@ -91,6 +131,7 @@ impl Inventory {
                 hidden.insert(error.call.clone(), error);
             }
         }
+        let mut unselected = filter.without_kind(&discovery.kinds);
         let (mut kinds, others): (Vec<_>, Vec<_>) =
             discovery.kinds.into_iter().partition(|served| filter.selects(served));
         let swept = kinds.len();
@@ -98,7 +139,8 @@ impl Inventory {
         let each = |kind: usize, candidate: Candidate| census.add(kind, &candidate, policy);
         unread.extend(list(objects, &kinds, Choice::Labelled(keys::ADAPTER), each).await);
         kinds.extend(others.into_iter().filter(can_go_along));
-        Self { census, unread, hidden, kinds, swept }
+        unselected.extend(strangers(&policy.adapters, census.adapters()));
+        Self { census, unread, hidden, kinds, swept, unselected }
     }
 
     /// Lists all objects once more, of all kinds, and finds those of swept kinds whose API resource is gone, each once.
@@ -136,6 +178,14 @@ impl Inventory {
             self.unread.entry(kind).or_insert(error);
         }
         Found { contents, candidates }
+    }
+
+    /// The hold of a pass whose configuration names what is not there: it would sweep less than its author wants. None
+    /// while something could not be read, which may be what is missing.
+    #[must_use]
+    pub fn nothing_selected(&self) -> Option<Hold> {
+        let is_certain = self.unread.is_empty() && !self.unselected.is_empty();
+        is_certain.then(|| Hold::NothingSelected { why: self.unselected.clone() })
     }
 
     /// The errors of kinds and groups that could not be read, one for each.

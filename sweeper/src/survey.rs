@@ -91,7 +91,8 @@ pub async fn survey(
         contents: &found.contents,
         unread: inventory.unread(),
     };
-    let judgement = judgement.judge(strikes, policy);
+    let mut judgement = judgement.judge(strikes, policy);
+    judgement.holds.extend(inventory.nothing_selected());
     let plan = judgement.plan();
     let Judgement { orphans, kept, .. } = judgement;
     let approval = if plan.holds().is_empty() { None } else { approval().await };

@@ -4,7 +4,7 @@
 //! by kind and verdict, and the API resources that are older than their objects. Fails: never. Keeps no object: its
 //! size depends on the number of kinds and API resources.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::verdict::{identified, unclaimed};
 use super::{Candidate, Keep, OwnerAnswer, Policy};
@@ -20,6 +20,7 @@ pub struct Census {
     unidentified: BTreeMap<(usize, Keep), u64>,
     inventory: u64,
     sweepable: u64,
+    adapters: BTreeSet<String>,
 }
 
 /// What the objects of one API resource say about it.
@@ -57,6 +58,9 @@ impl Census {
         if let Some((_, objects)) = self.kinds.get_mut(kind) {
             *objects += 1;
         }
+        if !self.adapters.contains(&candidate.adapter) {
+            self.adapters.insert(candidate.adapter.clone());
+        }
         if let Err(keep) = identified(candidate, policy) {
             *self.unidentified.entry((kind, keep)).or_default() += 1;
             self.inventory += u64::from(keep != Keep::ForeignAdapter);
@@ -74,6 +78,12 @@ impl Census {
         if owner.newest.as_ref().is_none_or(|(newest, _)| *newest < candidate.generation) {
             owner.newest = Some((candidate.generation, candidate.object.clone()));
         }
+    }
+
+    /// Every adapter that an object names, of this installation or not.
+    #[must_use]
+    pub fn adapters(&self) -> &BTreeSet<String> {
+        &self.adapters
     }
 
     /// How many objects name an adapter of this installation.

@@ -36,6 +36,11 @@ pub enum Hold {
         /// The errors, each with the kind or group.
         unread: Vec<String>,
     },
+    /// A name of the configuration selects nothing: less is swept than was asked for.
+    NothingSelected {
+        /// What selects nothing, and what may be meant.
+        why: Vec<String>,
+    },
     /// The API did not answer as it must about a resource that exists, or about one that does not.
     NoCanary {
         /// What is wrong with the answer.
@@ -81,6 +86,7 @@ impl Hold {
     pub fn label(&self) -> &'static str {
         match self {
             Self::IncompleteInventory { .. } => "incomplete_inventory",
+            Self::NothingSelected { .. } => "nothing_selected",
             Self::NoCanary { .. } => "no_canary",
             Self::NoResources => "no_resources",
             Self::TooManyOrphans { .. } => "too_many_orphans",
@@ -91,8 +97,9 @@ impl Hold {
     }
 
     /// The labels of all reasons.
-    pub const LABELS: [&str; 7] = [
+    pub const LABELS: [&str; 8] = [
         "incomplete_inventory",
+        "nothing_selected",
         "no_canary",
         "no_resources",
         "too_many_orphans",
@@ -107,6 +114,7 @@ impl Hold {
     pub fn is_approvable(&self) -> bool {
         match self {
             Self::IncompleteInventory { .. }
+            | Self::NothingSelected { .. }
             | Self::NoCanary { .. }
             | Self::NoResources
             | Self::TooManyUnknown { .. } => false,
@@ -129,6 +137,7 @@ impl fmt::Display for Hold {
                 let first = unread.first().map_or("", String::as_str);
                 write!(f, "{} list(s) of objects could not be read, the first: {first}", unread.len())
             }
+            Self::NothingSelected { why } => f.write_str(&why.join("; ")),
             Self::NoCanary { why } => write!(f, "the API cannot be trusted: {why}"),
             Self::NoResources => {
                 f.write_str("the API has no resource at all, so nothing shows that it is the API of these objects")

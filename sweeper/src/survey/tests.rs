@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use std::cell::Cell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use futures::executor::block_on;
 use lifecycle_api_client::Lookup;
@@ -12,13 +12,14 @@ use lifecycle_core::destination::Destination;
 use lifecycle_core::id::Generation;
 use lifecycle_core::object_ref::ObjectRef;
 use lifecycle_core::proof::Signer;
-use lifecycle_core::sweep::{Hold, Keep, Limits, Share, Verdict};
+use lifecycle_core::sweep::{Hold, Keep, KindPattern, Limits, Share, Verdict};
 use lifecycle_kube::{Deletion, Discovery, Error, ErrorKind, Fence, UnreadGroup};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
 use crate::config::{Config, Environment, Flags, parse};
+use crate::inventory::KindFilter;
 use crate::objects::Choice;
 use crate::world::World;
 
@@ -511,5 +512,46 @@ proptest! {
                 prop_assert_eq!(due.contains(&format!("of-{owner}").as_str()), is_due, "resource {} in minute {}", owner, minute);
             }
         }
+    }
+}
+
+#[test]
+fn name_that_selects_nothing_holds_the_pass() {
+    let patterns = |texts: &[&str]| texts.iter().map(|text| text.parse().unwrap()).collect::<Vec<KindPattern>>();
+    let adapters = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<_>>();
+    let own: &[&str] = &["dns"];
+    let cases: [(&str, &[&str], &[&str], &[&str], Option<&str>); 7] = [
+        ("everything is there", &["core/ConfigMap"], &[], own, None),
+        ("no pattern", &[], &[], own, None),
+        (
+            "a misspelt kind",
+            &["core/ConfigMap", "batch/Jobs"],
+            &[],
+            own,
+            Some("`batch/Jobs` in `kinds.include` selects no kind"),
+        ),
+        ("nothing is left", &["core/ConfigMap"], &["core/ConfigMap"], own, Some("`kinds` selects no kind that can be")),
+        (
+            "a misspelt adapter",
+            &[],
+            &[],
+            &["dnss"],
+            Some("no object has the adapter `dnss` of `adapters`; did you mean"),
+        ),
+        ("an adapter without objects yet", &[], &[], &["dns", "storage"], None),
+        ("only adapters of others", &[], &[], &["storage"], Some("no object has an adapter of `adapters` (storage)")),
+    ];
+    for (name, include, exclude, own, expected) in cases {
+        let mut setup = Setup::new(&[1], &[]);
+        let labels = json!({ "hyperfleet.io/adapter": "dns", "hyperfleet.io/resource-id": id(1) });
+        let metadata = json!({ "name": "a", "namespace": "team", "labels": labels });
+        setup.world.add(json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata }));
+        setup.config.filter = KindFilter { include: patterns(include), exclude: patterns(exclude) };
+        setup.config.policy.adapters = adapters(own);
+        let survey = setup.at(0, None);
+        let holds: Vec<String> = survey.plan.holds().iter().map(ToString::to_string).collect();
+        assert_eq!(holds.len(), usize::from(expected.is_some()), "{name}: {holds:?}");
+        assert!(expected.is_none_or(|expected| holds[0].starts_with(expected)), "{name}: {holds:?}");
+        assert_eq!(survey.release, if expected.is_some() { Release::Held } else { Release::Go }, "{name}");
     }
 }

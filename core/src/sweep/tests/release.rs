@@ -7,9 +7,10 @@ fn newer() -> Newer {
     Newer { resource_id: ID.to_owned(), owner: Generation(2), object: candidate().object, generation: Generation(3) }
 }
 
-fn holds() -> [Hold; 6] {
+fn holds() -> [Hold; 7] {
     [
         Hold::IncompleteInventory { unread: vec!["Job: forbidden".to_owned(), "Secret: timeout".to_owned()] },
+        Hold::NothingSelected { why: vec!["`Jobs` selects no kind".to_owned(), "no object is of `dnss`".to_owned()] },
         Hold::NoCanary { why: "it has no resource at all".to_owned() },
         Hold::NoResources,
         Hold::TooManyOrphans { orphans: 7, inventory: 10, limit: 5 },
@@ -86,7 +87,7 @@ fn pass_without_holds_goes_without_approval() {
 
 #[test]
 fn approval_releases_exactly_its_plan_until_it_expires() {
-    let [_, _, _, too_many, _, went_back] = holds();
+    let [.., too_many, _, went_back] = holds();
     let holds = vec![too_many.clone(), went_back];
     let plan = |objects: &[Candidate], holds: &[Hold]| SweepPlan::new(objects.to_vec(), holds.to_vec());
     let both = [named("a", "u1"), named("b", "u2")];
@@ -125,10 +126,10 @@ fn empty_plan_cannot_be_approved() {
 
 #[test]
 fn approval_does_not_release_what_the_pass_did_not_see() {
-    let [_, _, _, other, ..] = holds();
+    let [_, _, _, _, other, ..] = holds();
     let earlier = Hold::Earlier(Doubt::of(&other).unwrap());
     for (hold, is_approvable) in
-        holds().into_iter().chain([earlier]).zip([false, false, false, true, false, true, true])
+        holds().into_iter().chain([earlier]).zip([false, false, false, false, true, false, true, true])
     {
         assert_eq!(hold.is_approvable(), is_approvable, "{hold}");
         for holds in [vec![hold.clone()], vec![other.clone(), hold.clone()], vec![hold.clone(), other.clone()]] {
@@ -153,11 +154,12 @@ fn approval_is_printed_as_it_is_read() {
 
 #[test]
 fn holds_are_printed_with_their_figures() {
-    assert_eq!(holds().map(|hold| hold.label()), Hold::LABELS[..6]);
+    assert_eq!(holds().map(|hold| hold.label()), Hold::LABELS[..7]);
     assert_eq!(
         holds().map(|hold| hold.to_string()),
         [
             "2 list(s) of objects could not be read, the first: Job: forbidden".to_owned(),
+            "`Jobs` selects no kind; no object is of `dnss`".to_owned(),
             "the API cannot be trusted: it has no resource at all".to_owned(),
             "the API has no resource at all, so nothing shows that it is the API of these objects".to_owned(),
             "7 of 10 objects are orphans, and the limit is 5".to_owned(),
@@ -169,14 +171,14 @@ fn holds_are_printed_with_their_figures() {
             ),
         ]
     );
-    let [_, _, _, doubt, ..] = holds();
+    let [_, _, _, _, doubt, ..] = holds();
     let earlier = Hold::Earlier(Doubt::of(&doubt).unwrap());
     assert_eq!(earlier.label(), doubt.label());
     assert_eq!(
         earlier.to_string(),
         format!("an earlier pass found that {doubt}; orphans are left, and no plan was approved since")
     );
-    assert_eq!(holds().map(|hold| hold.is_doubt()), [false, false, true, true, false, true]);
+    assert_eq!(holds().map(|hold| hold.is_doubt()), [false, false, false, true, true, false, true]);
 }
 
 #[test]
