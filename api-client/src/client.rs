@@ -217,18 +217,26 @@ struct Prepared {
     timeout: Duration,
 }
 
+/// Reads the URL under which the API answers.
+///
+/// # Errors
+/// The text is empty, or it is not an http or https URL with a host, or it has a query.
+pub fn base_url(text: &str) -> Result<Url, SettingsError> {
+    let text = text.trim();
+    if text.is_empty() {
+        return Err(SettingsError::NoBaseUrl);
+    }
+    let is_base = |url: &Url| is_web_address(url) && url.has_host() && url.query().is_none();
+    Url::parse(text).ok().filter(is_base).ok_or(SettingsError::BaseUrl)
+}
+
 impl Client {
     /// Builds a client that trusts the system's certificate authorities.
     ///
     /// # Errors
     /// The base URL is missing or unusable, or TLS or the HTTP client cannot be set up.
     pub fn new(settings: Settings) -> Result<Self, SettingsError> {
-        let base_url = settings.base_url.trim();
-        if base_url.is_empty() {
-            return Err(SettingsError::NoBaseUrl);
-        }
-        let is_base = |url: &Url| is_web_address(url) && url.has_host() && url.query().is_none();
-        let base_url = Url::parse(base_url).ok().filter(is_base).ok_or(SettingsError::BaseUrl)?;
+        let base_url = base_url(&settings.base_url)?;
         let http = reqwest::Client::builder()
             .tls_backend_preconfigured(tls::client_config().map_err(SettingsError::Tls)?)
             .redirect(redirect::Policy::none())

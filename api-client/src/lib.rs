@@ -31,7 +31,7 @@ pub mod token;
 pub mod url;
 pub mod watch;
 
-pub use client::{Answer, CallError, Client, Failure, Request, Settings, SettingsError, TokenSettings};
+pub use client::{Answer, CallError, Client, Failure, Request, Settings, SettingsError, TokenSettings, base_url};
 pub use lookup::Lookup;
 pub use retry::{DelayGrowth, RetryPolicy};
-pub use url::Base;
+pub use url::{Base, without_password};

@@ -21,6 +21,15 @@ pub fn segment(value: &str) -> Option<String> {
     (!vanishes).then(|| utf8_percent_encode(value, &ESCAPED).to_string())
 }
 
+/// The text as a person may read it: a URL without its user and password.
+#[must_use]
+pub fn without_password(text: &str) -> String {
+    let Ok(mut url) = Url::parse(text.trim()) else { return text.to_owned() };
+    // Only a URL without a host has no place for them.
+    let _ = url.set_password(None).and_then(|()| url.set_username(""));
+    url.as_str().trim_end_matches('/').to_owned()
+}
+
 /// The API's base URL and version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Base {

@@ -23,6 +23,8 @@ pub const DISOWNED_BY: &str = "hyperfleet.io/disowned-by";
 pub const OWNERSHIP_PROOF: &str = "hyperfleet.io/ownership-proof";
 /// Annotation of the sweeper's Lease: the plan that a person approved, and until when.
 pub const SWEEP_APPROVAL: &str = "hyperfleet.io/sweep-approval";
+/// Annotation of the sweeper's Lease: the plan that its holder holds, and that a person may approve.
+pub const SWEEP_HELD: &str = "hyperfleet.io/sweep-held-plan";
 /// Annotation of the sweeper's Lease: the adapters for which its holder sweeps, sorted, with commas between them.
 pub const SWEEP_ADAPTERS: &str = "hyperfleet.io/sweep-adapters";
 /// Annotation of the sweeper's Lease: the doubts about the API's memory that no person has ended, for the next leader.

@@ -4,6 +4,7 @@
 //! [`ConnectError`].
 
 use std::path::{Path, PathBuf};
+use std::sync::Once;
 use std::time::Duration;
 
 use http::HeaderValue;
@@ -49,6 +50,9 @@ pub enum ConnectError {
     Client(#[source] Box<kube::Error>),
 }
 
+/// A program connects more than once, and its log has the warning once.
+static WARNED: Once = Once::new();
+
 /// Builds a client from a kubeconfig file or, without one, from the pod's service account. Sends no request.
 ///
 /// The client reads token files and the CA file again about once a minute. It speaks HTTP/1.1,
@@ -59,6 +63,15 @@ pub async fn connect(kube_config: Option<&Path>, user_agent: &str) -> Result<Cli
     let user_agent = HeaderValue::from_str(user_agent).map_err(|_| ConnectError::UserAgent(user_agent.to_owned()))?;
     config.headers.push((USER_AGENT, user_agent));
     config.connect_timeout = Some(CONNECT_TIMEOUT);
+    if config.accept_invalid_certs {
+        WARNED.call_once(|| {
+            tracing::warn!(
+                server = %config.cluster_url,
+                "The kubeconfig has `insecure-skip-tls-verify: true`: any server in the network's path can read the token \
+                 and answer in the API server's place. Put its CA into `certificate-authority-data` instead"
+            );
+        });
+    }
     if let Some(proxy) = config.proxy_url.take() {
         return Err(ConnectError::Proxy(proxy));
     }

@@ -8,14 +8,14 @@
 //! 1. if it is a namespace or the definition of a kind, look once more at everything in it; then read it in full, and
 //!    [`recheck`] that it still is what was judged;
 //! 2. if the API server refused its deletion in the pass before, ask by a dry run whether it still does;
-//! 3. announce the deletion by a Kubernetes Event;
-//! 4. write the audit record that can restore the object, to the disk;
-//! 5. delete exactly the object that was read, fenced by UID and resource version;
-//! 6. write the audit record of the result.
+//! 3. write the audit record that can restore the object, to the disk;
+//! 4. delete exactly the object that was read, fenced by UID and resource version;
+//! 5. write the audit record of the result;
+//! 6. if the API server accepted the deletion, tell it to people by a Kubernetes Event.
 //!
-//! Before each of steps 1 to 5 the replica asks whether the term lasts in which the plan was judged. Before steps 1 and 5
-//! it asks for the [`Evidence`] again. Once the evidence is withdrawn, or an audit record could not be written, this pass
-//! deletes nothing more.
+//! Before each of these steps but 5 the replica asks whether the term lasts in which the plan was judged. Before steps 1
+//! and 4 it asks for the [`Evidence`] again. Once the evidence is withdrawn, or an audit record could not be written, this
+//! pass deletes nothing more.
 
 mod event;
 mod outcome;
@@ -116,6 +116,9 @@ impl<'b, O: Objects, C: Fn() -> Result<P, TermOver>, P, E: Evidence> Running<'b,
                 };
                 // A result that cannot be written changes nothing about this object, and stops the deletion of others.
                 let _ = self.record(result).await;
+                if outcome.is_accepted() {
+                    self.announce(&live, &outcome).await;
+                }
                 outcome
             }
             Err(kept) => kept,
@@ -146,7 +149,6 @@ impl<'b, O: Objects, C: Fn() -> Result<P, TermOver>, P, E: Evidence> Running<'b,
                 outcome => outcome,
             });
         }
-        self.announce(&live).await?;
         self.permit()?;
         let (manifest, omitted) = audit.manifest(&live);
         self.record(Action::Delete { manifest, omitted }).await.map_err(|AuditError { .. }| Outcome::AuditFailed)?;
@@ -181,15 +183,17 @@ impl<'b, O: Objects, C: Fn() -> Result<P, TermOver>, P, E: Evidence> Running<'b,
         self.deleter.evidence.confirm(self.judged).await.map_err(Outcome::Withdrawn)
     }
 
-    /// Creates the Event. The deletion goes on without it: the Event is a courtesy to people, and the audit record is
-    /// the evidence. In a terminating namespace no Event can be created at all.
-    async fn announce(&self, live: &Value) -> Result<(), Outcome> {
+    /// Creates the Event. It may be missing: the Event is a courtesy to people, and the audit record is the evidence. In a
+    /// terminating namespace no Event can be created at all.
+    async fn announce(&self, live: &Value, outcome: &Outcome) {
         let Self { judged, deleter: Deleter { objects, term, clock, .. }, .. } = self;
-        let event = event::announcement(judged, live, *term, clock());
-        if let Err(error) = self.call("announce the deletion of", objects.create(&event)).await? {
-            tracing::warn!(object = %judged.object, error = %error, "the deletion of an orphan could not be announced");
-        }
-        Ok(())
+        let event = event::announcement(judged, live, outcome, *term, clock());
+        let why = match self.call("announce the deletion of", objects.create(&event)).await {
+            Ok(Ok(_)) => return,
+            Ok(Err(error)) => error.to_string(),
+            Err(kept) => kept.to_string(),
+        };
+        tracing::warn!(object = %judged.object, error = why, "the deletion of an orphan could not be announced");
     }
 
     /// Makes a call if this replica may, and waits for its answer up to the limit.

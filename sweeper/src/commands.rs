@@ -150,6 +150,14 @@ async fn approve(config: &Config, plan: &str, lasts: Duration) -> anyhow::Result
     let object = config.lease.object()?;
     let cluster = Cluster::new(connect::kubernetes(config).await?, "hyperfleet-sweeper", Settings::default());
     let lease = cluster.get(&object).await?.with_context(|| format!("there is no {object}: does a sweeper run?"))?;
+    let held = lease.pointer("/metadata/annotations").and_then(|annotations| annotations.get(keys::SWEEP_HELD));
+    match held.and_then(|held| held.as_str()) {
+        Some(held) if held == plan => {}
+        Some(held) => {
+            anyhow::bail!("the leader does not hold {plan}, but {held}: look at that one before you approve it")
+        }
+        None => anyhow::bail!("the leader holds no plan: approve the one that it names when a pass is held"),
+    }
     let approval = Approval { hash: plan.to_owned(), expires: Timestamp::now() + lasts };
     let patch = json!({ "metadata": { "annotations": { keys::SWEEP_APPROVAL: approval.to_string() } } });
     // The leader renews the Lease every few seconds, so only the UID is fenced.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use http::HeaderValue;
 use http::header::CACHE_CONTROL;
-use lifecycle_api_client::{Client, RetryPolicy, Settings as ApiSettings, TokenSettings};
+use lifecycle_api_client::{Client, RetryPolicy, Settings as ApiSettings, TokenSettings, without_password};
 use lifecycle_core::id::GroupVersionKind;
 use lifecycle_core::object_ref::ObjectRef;
 use lifecycle_kube::{Cluster, Settings};
@@ -99,7 +99,8 @@ pub async fn whereabouts(config: &Config) -> anyhow::Result<String> {
         Ok(None) => "unknown: it does not exist".to_owned(),
         Err(error) => format!("unknown: {}", error.message),
     };
-    Ok(format!("cluster {server} (UID of kube-system: {uid}), HyperFleet API {}", config.api.base_url))
+    let api = without_password(&config.api.base_url);
+    Ok(format!("cluster {server} (UID of kube-system: {uid}), HyperFleet API {api}"))
 }
 
 /// Builds a client of the API.

@@ -14,12 +14,12 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use futures::{StreamExt as _, stream};
-use lifecycle_config::decode::suggest;
 use lifecycle_core::keys;
 use lifecycle_core::sweep::contents::is_event;
 use lifecycle_core::sweep::verdict::{identified, unclaimed};
 use lifecycle_core::sweep::{Candidate, Census, Container, Contents, Hold, KindPattern, Policy};
 use lifecycle_kube::{Error, ServedKind, UnreadGroup};
+use strsim::osa_distance;
 
 use crate::objects::{Choice, Objects};
 
@@ -77,24 +77,31 @@ impl KindFilter {
     }
 }
 
-/// The adapters of this installation that no object names although objects name a similar one, in words; and all of them,
-/// if objects name only others.
-fn strangers(own: &BTreeSet<String>, named: &BTreeSet<String>) -> Vec<String> {
+/// The adapters of this installation that no object names although objects name one that is spelt almost so, in words.
+/// Warns if objects name only others: that may be right, of an installation without objects.
+fn misspelt(own: &BTreeSet<String>, named: &BTreeSet<String>) -> Vec<String> {
     let others: Vec<&str> = named.difference(own).map(String::as_str).filter(|name| !name.is_empty()).collect();
-    let missing = || own.difference(named);
-    let similar = |name: &String| {
-        let other = suggest(name, &others)?;
+    let misspelt = |name: &String| {
+        let other = others.iter().find(|other| is_slip(name, other))?;
         Some(format!("no object has the adapter `{name}` of `adapters`; did you mean `{other}`?"))
     };
-    let found: Vec<String> = missing().filter_map(similar).collect();
+    let found: Vec<String> = own.difference(named).filter_map(misspelt).collect();
     if found.is_empty() && !others.is_empty() && own.is_disjoint(named) {
-        let own = own.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
-        return vec![format!(
-            "no object has an adapter of `adapters` ({own}); those of the objects are {}",
-            others.join(", ")
-        )];
+        let others = others.join(", ");
+        tracing::warn!(others, "No object has an adapter of `adapters`, and nothing is swept: others have objects");
     }
     found
+}
+
+/// Whether two names differ by one typing error in a word. Names that are numbered or lettered, such as `dns-a` and
+/// `dns-b`, are those of two adapters.
+fn is_slip(name: &str, other: &str) -> bool {
+    let words = |name: &str| name.split('-').map(str::to_owned).collect::<Vec<_>>();
+    let (name, other) = (words(name), words(other));
+    let mut different = name.iter().zip(&other).filter(|(word, other)| word != other);
+    let (Some((word, other_word)), None) = (different.next(), different.next()) else { return false };
+    let is_word = |word: &str| word.len() >= 3 && !word.bytes().any(|byte| byte.is_ascii_digit());
+    name.len() == other.len() && is_word(word) && is_word(other_word) && osa_distance(word, other_word) == 1
 }
 
 /// Errors by the kind or group that could not be read, so that each counts once however often it is asked for.
@@ -139,7 +146,7 @@ impl Inventory {
         let each = |kind: usize, candidate: Candidate| census.add(kind, &candidate, policy);
         unread.extend(list(objects, &kinds, Choice::Labelled(keys::ADAPTER), each).await);
         kinds.extend(others.into_iter().filter(can_go_along));
-        unselected.extend(strangers(&policy.adapters, census.adapters()));
+        unselected.extend(misspelt(&policy.adapters, census.adapters()));
         Self { census, unread, hidden, kinds, swept, unselected }
     }
 

@@ -1,4 +1,5 @@
-//! What the Lease says beside who leads: a person's approval, the doubts of all terms, and whose installation leads.
+//! What the Lease says beside who leads: which plan is held, a person's approval, the doubts of all terms, and whose
+//! installation leads.
 //!
 //! In: the annotations of the Lease, as the API server has them now. Out: the same, read; the leader's own, written.
 //! Fails: with a sentence, if the Lease cannot be read or written, or is another term's by now.
@@ -26,6 +27,10 @@ pub trait Notes {
     /// What a person approves now.
     async fn approval(&self) -> Option<Approval>;
 
+    /// Says which plan is held, so that no other one is approved. Logs a failure: people then cannot approve the plan
+    /// before the next pass.
+    async fn hold(&self, plan: Option<&str>);
+
     /// Keeps the doubts for the next leader, in place of those that were kept before. Logs a failure: the doubts then
     /// still count for this leader.
     async fn keep(&self, doubts: &[Doubt]);
@@ -46,6 +51,8 @@ pub struct LeaseNotes<'a> {
     term: u32,
     /// The doubts that the Lease has, as far as known.
     kept: RefCell<Vec<Doubt>>,
+    /// The plan that the Lease says is held, as far as known.
+    held: RefCell<Option<String>>,
 }
 
 impl Notebook {
@@ -62,10 +69,11 @@ impl Notebook {
     ///
     /// The Lease could not be read or written, or names another term.
     pub async fn begin(&self, term: u32) -> Result<LeaseNotes<'_>, String> {
-        let notes = LeaseNotes { book: self, term, kept: RefCell::default() };
+        let notes = LeaseNotes { book: self, term, kept: RefCell::default(), held: RefCell::default() };
         notes.write(keys::SWEEP_ADAPTERS, Some(&self.adapters)).await?;
         let lease = self.read().await?;
         notes.kept.replace(annotation(&lease, keys::SWEEP_DOUBTS).map(Doubt::read).unwrap_or_default());
+        notes.held.replace(annotation(&lease, keys::SWEEP_HELD).map(str::to_owned));
         Ok(notes)
     }
 
@@ -123,6 +131,18 @@ impl Notes for LeaseNotes<'_> {
         let lease = self.book.read().await;
         let lease = lease.inspect_err(|error| tracing::warn!(error, "The approval could not be read")).ok()?;
         parse_approval(&self.book.object, annotation(&lease, keys::SWEEP_APPROVAL)?)
+    }
+
+    async fn hold(&self, plan: Option<&str>) {
+        if self.held.borrow().as_deref() == plan {
+            return;
+        }
+        match self.write(keys::SWEEP_HELD, plan).await {
+            Ok(()) => drop(self.held.replace(plan.map(str::to_owned))),
+            Err(error) => {
+                tracing::error!(error, "The held plan could not be written to the Lease, where `approve` looks")
+            }
+        }
     }
 
     async fn keep(&self, doubts: &[Doubt]) {

@@ -85,6 +85,9 @@ impl<O: Objects, A: Api> Sweeper<O, A> {
                 self.metrics.surveyed(survey, self.clock.now());
                 // Before anything else: the program may end at any time.
                 notes.keep(strikes.doubts()).await;
+                let is_approvable = survey.plan.holds().iter().all(Hold::is_approvable);
+                let is_held = survey.release == Release::Held && !survey.plan.objects().is_empty();
+                notes.hold((is_held && is_approvable).then(|| survey.plan.hash())).await;
                 self.act(survey, strikes, claim, notes).await
             }
         };

@@ -30,6 +30,43 @@ fn command_does_not_log_what_check_prints() {
 }
 
 #[test]
+fn variable_that_overrides_another_place_is_refused_by_each_command_that_acts() {
+    let folder = tempfile::tempdir().unwrap();
+    let [config, kubeconfig, audit] =
+        ["sweeper.yaml", "kubeconfig", "audit.jsonl"].map(|name| folder.path().join(name).display().to_string());
+    for file in [&kubeconfig, &audit] {
+        fs::write(file, "").unwrap();
+    }
+    let text = format!(
+        "adapters: [a]\napi: {{base_url: 'http://u:hunter2@127.0.0.1:1'}}\nkubernetes: {{kubeconfig: {kubeconfig}}}\n"
+    );
+    fs::write(&config, text).unwrap();
+    let plan = "0".repeat(32);
+    let [kube, api] = ["KUBECONFIG", "HYPERFLEET_API_BASE_URL"];
+    let (other, same) = ("/other/cluster", kubeconfig.as_str());
+    let flag = ["--kubeconfig", other];
+    let cases: [(&str, &str, &str, &[&str], bool); 5] = [
+        ("another cluster", kube, other, &[], true),
+        ("the same cluster", kube, same, &[], false),
+        ("a flag names the cluster", kube, other, &flag, false),
+        ("another API", api, "http://u:hunter2@127.0.0.1:2", &[], true),
+        ("the same API", api, "http://u:hunter2@127.0.0.1:1/", &[], false),
+    ];
+    for command in [&["plan"][..], &["sweep", "--once"], &["approve", &plan], &["restore", &audit]] {
+        for (name, variable, value, flags, is_refused) in &cases {
+            let mut program = Command::new(env!("CARGO_BIN_EXE_sweeper"));
+            program.args(command).args(["--config", &config]).args(*flags).env_clear().env(variable, value);
+            let output = program.output().unwrap();
+            let said = String::from_utf8(output.stderr).unwrap();
+            assert_eq!(output.status.code(), Some(1), "there is no cluster: {said}");
+            let refusal = format!("the variable {variable} overrides `");
+            assert_eq!(said.contains(&refusal), *is_refused, "{command:?}, {name}: {said}");
+            assert!(!said.contains("hunter2"), "{said}");
+        }
+    }
+}
+
+#[test]
 fn manifests_are_printed_without_a_cluster() {
     let folder = tempfile::tempdir().unwrap();
     let [config, audit] = ["sweeper.yaml", "audit.jsonl"].map(|name| folder.path().join(name));

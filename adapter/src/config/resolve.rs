@@ -122,19 +122,28 @@ fn api(r: &mut Resolver<'_>, spec: &ApiSpec) -> ApiConfig {
 /// Go adapter loads such a file too.
 fn check_url_and_headers(r: &mut Resolver<'_>, base_url: &str, default_headers: &BTreeMap<String, String>) {
     let key = "clients.hyperfleet_api.base_url";
-    let is_usable = |url: &Url| matches!(url.scheme(), "http" | "https") && url.has_host() && url.query().is_none();
-    if !base_url.trim().is_empty() && !Url::parse(base_url.trim()).is_ok_and(|url| is_usable(&url)) {
+    if !base_url.trim().is_empty() && lifecycle_api_client::base_url(base_url).is_err() {
         let message = "is not the address of an API: every call fails, and `serve` does not start";
-        r.warn_of_secret(key, message, "write `http://HOST:PORT` or `https://HOST`, without a query");
+        r.report_of_secret(
+            Severity::Warning,
+            key,
+            message,
+            "write `http://HOST:PORT` or `https://HOST`, without a query",
+        );
     }
     for (name, value) in default_headers {
         let key = "clients.hyperfleet_api.default_headers";
         if HeaderName::from_bytes(name.trim().as_bytes()).is_err() {
             let message = format!("\"{name}\" is not the name of a header: `serve` does not start");
-            r.warn_of_secret(key, message, "write letters, digits and `-` only, such as `X-Request-Source`");
+            r.report_of_secret(
+                Severity::Warning,
+                key,
+                message,
+                "write letters, digits and `-` only, such as `X-Request-Source`",
+            );
         } else if HeaderValue::from_str(value.trim()).is_err() {
             let message = format!("the value of \"{name}\" cannot be sent: `serve` does not start");
-            r.warn_of_secret(key, message, "write ASCII text on one line");
+            r.report_of_secret(Severity::Warning, key, message, "write ASCII text on one line");
         }
     }
 }

@@ -49,10 +49,10 @@ impl<'r> Resolver<'r> {
         self.report(Severity::Warning, key, message, help);
     }
 
-    /// Reports a warning about a value that may hold a password, without quoting its line.
-    pub fn warn_of_secret(&mut self, key: &str, message: impl Into<String>, help: &str) {
+    /// Reports a diagnostic about a value that may hold a password, without quoting its line.
+    pub fn report_of_secret(&mut self, severity: Severity, key: &str, message: impl Into<String>, help: &str) {
         let help = Some(help.to_owned());
-        let diagnostic = self.settings.diagnostic(Severity::Warning, &key.into(), message.into(), help);
+        let diagnostic = self.settings.diagnostic(severity, &key.into(), message.into(), help);
         self.diagnostics.push(Diagnostic { snippet: None, ..diagnostic });
     }
 

@@ -1,8 +1,10 @@
-//! The Kubernetes Event that announces a deletion to people who look at the object or its namespace. Pure.
+//! The Kubernetes Event that tells of a deletion to people who look at the object or its namespace. Pure.
 
 use jiff::Timestamp;
 use lifecycle_core::sweep::Candidate;
 use serde_json::{Value, json};
+
+use super::Outcome;
 
 /// The program's name in events.
 const COMPONENT: &str = "hyperfleet-sweeper";
@@ -11,11 +13,11 @@ const COMPONENT: &str = "hyperfleet-sweeper";
 /// `kubectl describe` finds both.
 const OF_CLUSTER_SCOPED: &str = "default";
 
-/// Builds the Event about an object that the sweeper is about to delete.
+/// Builds the Event about an object whose deletion the API server accepted, with this outcome.
 ///
 /// It has the older of the two forms of an Event, with `firstTimestamp` and `source`, as Kubernetes' own controllers
 /// write it: `kubectl describe` prints age and sender from these fields.
-pub(super) fn announcement(judged: &Candidate, live: &Value, term: u32, now: Timestamp) -> Value {
+pub(super) fn announcement(judged: &Candidate, live: &Value, outcome: &Outcome, term: u32, now: Timestamp) -> Value {
     let object = &judged.object;
     let namespace = object.namespace.as_deref().unwrap_or(OF_CLUSTER_SCOPED);
     let Candidate { adapter, resource_id, .. } = judged;
@@ -36,8 +38,7 @@ pub(super) fn announcement(judged: &Candidate, live: &Value, term: u32, now: Tim
         "type": "Normal",
         "reason": "OrphanDeleted",
         "message": format!(
-            "The sweeper deletes this object of adapter {adapter}: its API resource {resource_id} does not exist any \
-             more (leader's term {term})"
+            "{outcome}: API resource {resource_id} of adapter {adapter} does not exist any more (leader's term {term})"
         ),
         "count": 1,
         "firstTimestamp": now,

@@ -70,6 +70,12 @@ impl Outcome {
         self.row().1
     }
 
+    /// Whether the API server accepted the sweeper's deletion.
+    #[must_use]
+    pub fn is_accepted(&self) -> bool {
+        matches!(self, Self::Deleted | Self::Terminating { .. })
+    }
+
     /// Whether nothing went wrong: the object goes, or the sweeper rightly kept it.
     #[must_use]
     pub fn is_settled(&self) -> bool {

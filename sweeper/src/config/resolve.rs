@@ -5,6 +5,8 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use lifecycle_api_client::without_password;
+use lifecycle_config::diagnostics::Severity;
 use lifecycle_config::settings::Resolver;
 use lifecycle_core::proof::Signer;
 use lifecycle_core::sweep::{KindPattern, Limits, Policy, Share};
@@ -49,8 +51,20 @@ pub(super) fn resolve(spec: SweeperSpec, mut resolver: Resolver<'_>) -> Option<C
     if spec.adapters.iter().any(String::is_empty) {
         r.error("adapters", "has an empty name", "write each adapter's `adapter.name`");
     }
-    if spec.api.base_url.as_deref().unwrap_or_default().is_empty() {
-        r.error("api.base_url", "is required", "write the API's URL, such as `http://hyperfleet-api:8000`");
+    let help = "write the API's URL, such as `http://hyperfleet-api:8000`";
+    let base_url = spec.api.base_url.as_deref().unwrap_or_default();
+    if base_url.trim().is_empty() {
+        r.error("api.base_url", "is required", help);
+    } else if lifecycle_api_client::base_url(base_url).is_err() {
+        let why = "is no URL with `http://` or `https://`, a host and no query";
+        r.report_of_secret(Severity::Error, "api.base_url", why, help);
+    }
+    if let Some(folder) = missing_folder(spec.audit.file.as_deref()) {
+        r.warn(
+            "audit.file",
+            format!("the folder `{folder}` does not exist here, and without it the sweeper does not start"),
+            "create it, or mount a volume at it",
+        );
     }
     let pattern = spec.resource_id_pattern.as_deref().unwrap_or(UUID);
     let resource_id = Regex::new(&format!("^(?:{pattern})$"));
@@ -141,11 +155,17 @@ fn overridden(r: &Resolver<'_>, key: &str, flag: &str, used: Option<&str>) -> Op
         || fs::canonicalize(written).is_ok_and(|file| fs::canonicalize(used).is_ok_and(|used| file == used));
     let is_same = written.is_empty() || written.trim_end_matches('/') == used.trim_end_matches('/') || is_same_file();
     (!is_same).then(|| {
+        let (written, used) = (without_password(written), without_password(used));
         format!(
             "the variable {variable} overrides `{key}: {written}` of the configuration file by {used}, which may be \
              another one: unset {variable}, or choose by the flag {flag}"
         )
     })
+}
+
+fn missing_folder(file: Option<&str>) -> Option<String> {
+    let folder = Path::new(file?).parent().filter(|folder| !folder.as_os_str().is_empty())?;
+    (!folder.is_dir()).then(|| folder.display().to_string())
 }
 
 fn rate(r: &mut Resolver<'_>, key: &str, given: Option<u32>) -> u32 {

@@ -125,6 +125,32 @@ fn every_mistake_is_reported_at_once() {
 }
 
 #[test]
+fn unusable_url_of_the_api_is_refused_without_being_printed() {
+    for url in ["api:8000", "http//u:hunter2@api", "ftp://api", "http://api?tenant=a", "/api"] {
+        let said = diagnostics(&format!("adapters: [a]\napi: {{base_url: '{url}'}}\n"));
+        assert!(
+            said.contains("api.base_url: is no URL with `http://` or `https://`, a host and no query"),
+            "{url}: {said}"
+        );
+        assert!(!said.contains("hunter2"), "{said}");
+    }
+}
+
+#[test]
+fn missing_folder_of_the_audit_file_is_a_warning_that_names_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let said = |file: &std::path::Path| {
+        let text = format!("{LEAST}audit: {{file: {}}}\n", file.display());
+        parse("sweeper.yaml", &text, &Environment::new(), &Flags::new()).unwrap().1.to_string()
+    };
+    let missing = folder.path().join("missing");
+    let warning = said(&missing.join("audit.jsonl"));
+    assert!(warning.contains("audit.file") && warning.contains(&*missing.to_string_lossy()), "{warning}");
+    let warning = said(&folder.path().join("audit.jsonl"));
+    assert!(!warning.contains("audit.file"), "{warning}");
+}
+
+#[test]
 fn cluster_scoped_kinds_need_a_signing_key() {
     let mut key = tempfile::NamedTempFile::new().unwrap();
     key.write_all(&[7; 32]).unwrap();

@@ -25,11 +25,16 @@ const TERM: u32 = 41;
 struct Memory {
     approval: RefCell<Option<Approval>>,
     doubts: RefCell<Vec<Doubt>>,
+    held: RefCell<Option<String>>,
 }
 
 impl Notes for Memory {
     async fn approval(&self) -> Option<Approval> {
         self.approval.borrow().clone()
+    }
+
+    async fn hold(&self, plan: Option<&str>) {
+        self.held.replace(plan.map(str::to_owned));
     }
 
     async fn keep(&self, doubts: &[Doubt]) {

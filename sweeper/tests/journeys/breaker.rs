@@ -1,6 +1,7 @@
 //! The circuit breaker: an API that lost its data, or went back in time, and a person who says go.
 
 use anyhow::{Context as _, Result, ensure};
+use k8s_openapi::api::core::v1::Namespace;
 use lifecycle_e2e::fault::{Fault, When};
 use serde_json::{Value, json};
 
@@ -24,10 +25,23 @@ async fn held_plan(sweeper: &Sweeper, due: u64) -> Result<String> {
     Ok(entry["plan"].as_str().context("the hash")?.to_owned())
 }
 
+/// Asks to approve a plan that the leader does not hold, and expects the refusal.
+async fn approval_is_refused(world: &World, plan: &str, why: &str) -> Result<()> {
+    let refused = world.sweeper()?.output(&["approve", plan]).await?;
+    let error = String::from_utf8(refused.stderr)?;
+    ensure!(refused.status.code() == Some(1) && error.contains(why), "{error}");
+    Ok(())
+}
+
 /// Approves a plan, and waits until the leader has read the Lease and a pass has begun and ended after that.
 async fn approve(world: &World, sweeper: &Sweeper, arguments: &[&str]) -> Result<()> {
     let approved = world.sweeper()?.output(&[&["approve"], arguments].concat()).await?;
     ensure!(approved.status.success(), "{approved:?}");
+    let client = world.control_plane.client().await?;
+    let system = kube::Api::<Namespace>::all(client).get("kube-system").await?;
+    let cluster = system.metadata.uid.context("the UID")?;
+    let said = String::from_utf8(approved.stderr)?;
+    ensure!(said.starts_with("cluster http") && said.contains(&cluster), "it says first where it acts: {said}");
     world.await_lease_requests(2).await?;
     sweeper.await_passes(1).await?;
     Ok(())
@@ -48,7 +62,7 @@ async fn api_that_lost_everything_is_held_until_a_person_approves_the_plan() -> 
     sweeper.await_metric("held{reason=\"too_many_orphans\"} 1").await?;
 
     let wrong = if plan.starts_with('0') { plan.replacen('0', "1", 1) } else { format!("0{}", &plan[1..]) };
-    approve(&world, &sweeper, &[&wrong]).await?;
+    approval_is_refused(&world, &wrong, &format!("the leader does not hold {wrong}, but {plan}")).await?;
     world.assert_names(&["one", "other"]).await?;
     approve(&world, &sweeper, &[&plan, "--for", "1ns"]).await?;
     world.assert_names(&["one", "other"]).await?;
@@ -58,6 +72,7 @@ async fn api_that_lost_everything_is_held_until_a_person_approves_the_plan() -> 
     sweeper.await_metric("deletions_total{kind=\"core/ConfigMap\",outcome=\"deleted\"} 2").await?;
     ensure!(world.records("one")?.iter().all(|record| record["plan"] == *plan), "{:?}", world.records("one")?);
 
+    approval_is_refused(&world, &plan, "the leader holds no plan").await?;
     // The approval lasts for an hour, and covers no other list.
     world.orphan("late").await?;
     held_plan(&sweeper, 1).await?;
@@ -76,8 +91,9 @@ async fn approved_plan_that_grew_is_held_again() -> Result<()> {
     let sweeper = breaker(&world)?.run()?;
     let plan = held_plan(&sweeper, 2).await?;
     world.orphan("grown").await?;
-    held_plan(&sweeper, 3).await?;
-    approve(&world, &sweeper, &[&plan]).await?;
+    let grown = held_plan(&sweeper, 3).await?;
+    approval_is_refused(&world, &plan, &format!("but {grown}")).await?;
+    sweeper.await_passes(1).await?;
     world.assert_names(&["grown", "one", "other", "third"]).await
 }
 

@@ -18,7 +18,7 @@ use crate::island::Island;
 use crate::program::Sweeper;
 use crate::world::World;
 
-/// The calls by which a leader deletes two orphans: it reads, announces and deletes one after the other.
+/// The calls by which a leader deletes two orphans: it reads, deletes and announces one after the other.
 const CALLS: usize = 6;
 /// So many orphans that a leader which gets no answers is not done with them when another replica leads.
 const MANY: usize = 6;
@@ -99,7 +99,7 @@ fn time(text: &Value) -> Result<Timestamp> {
     Ok(text.as_str().context("a time")?.parse()?)
 }
 
-/// Whether a request reads, announces or deletes an object: a pass lists the objects of all namespaces at once.
+/// Whether a request reads, deletes or announces an object: a pass lists the objects of all namespaces at once.
 fn is_deleting(namespace: &str, request: &Request) -> bool {
     request.path.starts_with(&format!("/api/v1/namespaces/{namespace}/"))
 }
@@ -155,7 +155,6 @@ impl Scene {
         }
         for name in &self.orphans {
             let events = self.world.events(name).await?;
-            ensure!(!events.is_empty(), "the deletion of {name} was never announced");
             for event in events {
                 let message = event.message.unwrap_or_default();
                 let announces = |term: &u64| message.ends_with(&format!("(leader's term {term})"));
@@ -249,7 +248,7 @@ async fn paused_leader_sends_nothing_when_it_wakes_up_after_its_term() -> Result
 
 #[tokio::test(flavor = "multi_thread")]
 async fn late_deletion_of_a_paused_leader_spares_what_changed_since() -> Result<()> {
-    let scene = Scene::new(Moment { call: 3, is_carried_out: false }, 2, 1).await?;
+    let scene = Scene::new(Moment { call: 2, is_carried_out: false }, 2, 1).await?;
     scene.leader.sweeper.signal("STOP").await?;
     let calls = scene.leader.calls();
     let deletion = calls.iter().find(|call| call.method == "DELETE").context("a deletion")?;
@@ -274,7 +273,7 @@ async fn late_deletion_of_a_paused_leader_spares_what_changed_since() -> Result<
 #[tokio::test(flavor = "multi_thread")]
 async fn leader_behind_a_cut_link_deletes_nothing_after_its_term() -> Result<()> {
     let Some(island) = Island::new().await else { return Ok(()) };
-    let deletion = Moment { call: 3, is_carried_out: true };
+    let deletion = Moment { call: 2, is_carried_out: true };
     let scene = Scene::with_leader_on(Some(&island), deletion, MANY, 1).await?;
     let (leader, follower) = (&scene.leader, &scene.followers[0]);
     island.cut().await?;
