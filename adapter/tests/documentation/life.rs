@@ -107,9 +107,14 @@ async fn recipe_life(place: &str, task: &str) {
     assert_eq!(life.repeats, Vec::<String>::new(), "{place}\n{told}");
     let is_disowned = |object: &&Value| object["metadata"]["labels"].get("hyperfleet.io/disowned").is_some();
     assert_eq!(left.iter().find(|object| !is_disowned(object)), None, "{place} leaves this behind\n{told}");
-    let last = life.steps.last().and_then(|(_, trace)| trace.reports.first()).map(|report| &report.body["conditions"]);
-    let finalized = last.and_then(Value::as_array).into_iter().flatten().find(|it| it["type"] == "Finalized");
-    assert_eq!(finalized.map(|it| &it["status"]), Some(&json!("True")), "{place}\n{told}");
+    assert_eq!(finalized(&life), Some(true), "{place}\n{told}");
+}
+
+/// What the last report says of `Finalized`.
+fn finalized(life: &Life) -> Option<bool> {
+    let (_, last) = life.steps.last()?;
+    let conditions = last.reports.first()?.body["conditions"].as_array()?;
+    Some(conditions.iter().find(|condition| condition["type"] == "Finalized")?["status"] == "True")
 }
 
 /// The examples that play no life: without an answer about the cluster, or with a gate that has to fail.
@@ -120,7 +125,7 @@ const WITHOUT_JOB: [&str; 1] = ["09-create-gate"];
 
 #[tokio::test]
 async fn every_example_plays_a_life_without_a_failure() {
-    let mut played_examples = 0;
+    let (mut played_examples, mut finalized_examples) = (0, 0);
     let mut folders: Vec<PathBuf> =
         fs::read_dir(root().join("examples")).unwrap().map(|entry| entry.unwrap().path()).collect();
     folders.sort();
@@ -129,14 +134,16 @@ async fn every_example_plays_a_life_without_a_failure() {
         if WITHOUT_LIFE.contains(&name.as_str()) {
             continue;
         }
-        example_life(&name, &example).await;
+        finalized_examples += usize::from(example_life(&name, &example).await);
         played_examples += 1;
     }
-    assert!(played_examples >= 25, "{played_examples}");
+    assert!(played_examples >= 34, "{played_examples}");
+    assert!(finalized_examples >= 14, "{finalized_examples}");
 }
 
-/// Copies an example without its live objects, and plays a life with its task.
-async fn example_life(name: &str, example: &Path) {
+/// Copies an example without its live objects, and plays a life with its task. Returns whether it ends with
+/// `Finalized=True`; then nothing may be left. Some examples show no deletion.
+async fn example_life(name: &str, example: &Path) -> bool {
     let scratch = tempfile::tempdir().unwrap();
     let folder = scratch.path();
     for from in [example.to_owned(), example.join("manifests")] {
@@ -161,8 +168,13 @@ async fn example_life(name: &str, example: &Path) {
     let has_job = fs::read_to_string(folder.join("task-config.yaml")).unwrap().contains("kind: Job");
     let has_job = has_job && !WITHOUT_JOB.contains(&name);
     write(folder, "series.yaml", &steps(&entry["match"], has_job));
-    let (life, _) = played(name, folder).await;
+    let (life, left) = played(name, folder).await;
     let told = summary(&life);
     assert!(!life.failed(), "{name}\n{told}\n{:#?}", life.errors());
     assert_eq!(life.repeats, Vec::<String>::new(), "{name}\n{told}");
+    let leaks = left.iter().filter(|object| object["metadata"]["labels"].get("hyperfleet.io/adapter").is_some());
+    let leaks: Vec<_> = leaks.map(|object| format!("{} {}", object["kind"], object["metadata"]["name"])).collect();
+    let is_finalized = finalized(&life).unwrap_or_default();
+    assert!(!is_finalized || leaks.is_empty(), "{name} leaves behind {leaks:?}\n{told}");
+    is_finalized
 }

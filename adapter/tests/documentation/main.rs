@@ -216,6 +216,27 @@ fn tasks_of_all_pages_pass_the_strict_check() {
     assert!(checked >= 9, "{checked}");
 }
 
+/// Runs `check --strict` on every example, in the example's environment.
+#[test]
+fn tasks_of_all_examples_pass_the_strict_check() {
+    let mut checked = 0;
+    for entry in fs::read_dir(root().join("examples")).unwrap() {
+        let folder = entry.unwrap().path();
+        if !folder.is_dir() {
+            continue;
+        }
+        let paths =
+            config::Paths { adapter: folder.join("adapter-config.yaml"), task: folder.join("task-config.yaml") };
+        let environment = fs::read_to_string(folder.join("environment.json"));
+        let environment = environment.map_or_else(|_| BTreeMap::new(), |text| serde_json::from_str(&text).unwrap());
+        let found = config::check(&paths, &environment, &Flags::default(), "0.0.0-dev", field_types::lint);
+        let found = found.diagnostics.strict();
+        assert!(!found.has_errors(), "{}\n{found}", folder.display());
+        checked += 1;
+    }
+    assert!(checked >= 37, "{checked}");
+}
+
 fn load(kind: &str, place: &str, text: &str) -> Diagnostics {
     let environment = BTreeMap::new();
     let mut diagnostics = Diagnostics::default();

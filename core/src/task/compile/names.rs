@@ -7,6 +7,9 @@ use crate::task::spec::{ParamSpec, SourceSpec, TaskSpec};
 /// The variables that every event has.
 const BUILT_IN: [&str; 4] = ["adapter", "config", "env", "event"];
 
+/// The path of the event's generation, which is a number.
+const GENERATION: &str = "event.generation";
+
 /// The types of params that are numbers.
 const NUMBERS: [&str; 4] = ["int", "int64", "float", "float64"];
 
@@ -48,8 +51,9 @@ impl Known {
             params.chain(captures.map(|capture| &capture.name)).filter(|known| *known == name).count()
         };
         let is_number = |param: &&ParamSpec| {
-            let is_path = matches!(param.source, SourceSpec::Path(_));
-            is_path && param.kind.as_deref().is_some_and(|kind| NUMBERS.contains(&kind)) && set(&param.name) == 1
+            let SourceSpec::Path(path) = &param.source else { return false };
+            let is_typed = param.kind.as_deref().map_or(path == GENERATION, |kind| NUMBERS.contains(&kind));
+            is_typed && set(&param.name) == 1
         };
         known.numbers = spec.params.iter().filter(is_number).map(|param| param.name.clone()).collect();
         for payload in spec.post.iter().flat_map(|post| &post.payloads) {
@@ -104,7 +108,7 @@ impl Known {
 
     /// Whether a dotted path is certainly a number.
     pub(super) fn is_number(&self, path: &str) -> bool {
-        path == "event.generation" || self.numbers.contains(path)
+        path == GENERATION || self.numbers.contains(path)
     }
 
     /// Whether `resources.<name>` can exist where these names are known.

@@ -16,7 +16,9 @@ pub(super) fn lint(linter: &mut Linter<'_>) {
             conflict(linter, &Own::of(linter.task, resource), orphan, delete);
         }
         let namespace = resource.discovery.namespace.as_ref().and_then(|namespace| deleted.get(namespace.source()));
-        if let (Some(orphan), Some(namespace)) = (gate(Kind::Orphan), namespace) {
+        if let (Some(orphan), Some(namespace)) = (gate(Kind::Orphan), namespace)
+            && !is_kept(linter.task, namespace, &Own::of(linter.task, resource), orphan)
+        {
             let name = &resource.name;
             let message = format!(
                 "disowns `{name}` in the namespace that `{namespace}` deletes: Kubernetes deletes every object in a namespace with it"
@@ -27,6 +29,14 @@ pub(super) fn lint(linter: &mut Linter<'_>) {
             linter.warn(&orphan.path, message, help);
         }
     }
+}
+
+/// Whether the namespace's delete gate never holds in an event in which this orphan gate holds.
+fn is_kept(task: &Task, namespace: &str, own: &Own<'_>, orphan: &Gate<'_>) -> bool {
+    let Some(namespace) = task.resources.iter().find(|resource| resource.name == namespace) else { return false };
+    let Some(delete) = &namespace.gates.delete else { return false };
+    let delete = Own::of(task, namespace).value(&delete.when, Presence::Present);
+    matches!(own.value(orphan.expression, Presence::Present).relation(&delete), Relation::Apart)
 }
 
 /// The resources that delete a namespace, by the source text of the namespace's name.

@@ -84,7 +84,7 @@ pub(super) const PARAMS: &[(&str, &str)] = &[
     ),
     (
         "parts of expressions that always fail",
-        "params:\n  - {name: count, source: event.count, type: int}\n  - {name: a, source: {expression: \"event.x || timestamp(now()) - duration('30 s') > timestamp('2026-01-02')\"}}\n  - {name: b, source: {expression: \"'x-' + event.generation\"}}\n  - {name: c, source: {expression: \"event.kind + '-' + count\"}}\n  - {name: d, source: {expression: \"'x' + size(event.kind) + string(1)\"}}\n  - {name: e, source: {expression: \"'x' + string(count) + ('a' + event.kind)\"}}\n  - {name: f, source: {expression: \"duration('30s') + duration(event.kind) == duration('1h') && [1].exists(count, 'x' + count == 'x1')\"}}\n",
+        "params:\n  - {name: count, source: event.count, type: int}\n  - {name: a, source: {expression: \"event.x || timestamp(now()) - duration('30 s') > timestamp('2026-01-02')\"}}\n  - {name: b, source: {expression: \"'x-' + event.generation\"}}\n  - {name: c, source: {expression: \"event.kind + '-' + count\"}}\n  - {name: d, source: {expression: \"'x' + size(event.kind) + string(1)\"}}\n  - {name: e, source: {expression: \"'x' + string(count) + ('a' + event.kind)\"}}\n  - {name: generation, source: event.generation}\n  - {name: g, source: {expression: \"'x-' + generation\"}}\n  - {name: f, source: {expression: \"duration('30s') + duration(event.kind) == duration('1h') && [1].exists(count, 'x' + count == 'x1')\"}}\n",
     ),
     (
         "an unknown function in a template",
