@@ -48,8 +48,8 @@ pub struct Fetcher<'a, A> {
     event: &'a LifecycleEvent,
     context: CallContext,
     phase: Phase,
-    /// Whether the API answered that the event's own resource is being deleted.
-    pub is_deleting: bool,
+    /// Whether the event's own resource is being deleted, if the API said so or the opposite.
+    pub is_deleting: Option<bool>,
     /// The calls so far; `None` if the caller does not need them.
     pub calls: Option<Vec<CallRecord>>,
 }
@@ -59,7 +59,7 @@ impl<'a, A: Api> Fetcher<'a, A> {
     pub fn new(api: &'a A, event: &'a LifecycleEvent, trace: &TraceContext, keep_calls: bool) -> Self {
         let context = CallContext { trace: trace.clone(), ..CallContext::default() };
         let calls = keep_calls.then(Vec::new);
-        Self { api, event, context, phase: Phase::ParamExtraction, is_deleting: false, calls }
+        Self { api, event, context, phase: Phase::ParamExtraction, is_deleting: None, calls }
     }
 
     /// Runs a stage to its end. Calls and delays end at `deadline`.
@@ -118,13 +118,15 @@ impl<'a, A: Api> Fetcher<'a, A> {
         }
     }
 
-    /// Notes whether an answer at the own URL of the event's resource says that the resource is being deleted.
+    /// Notes what an answer at the own URL of the event's resource says of its deletion.
     fn note_deletion(&mut self, request: &ApiRequest, resolved: &str, body: &str) {
+        if self.is_deleting == Some(true) || request.method != Method::Get || !names_resource_of(self.event, resolved) {
+            return;
+        }
         // Most answers are about something that is not being deleted: they are not parsed once more.
-        let may_say_so = !self.is_deleting && request.method == Method::Get && body.contains("deleted_time");
-        self.is_deleting |= may_say_so
-            && names_resource_of(self.event, resolved)
+        let says_so = body.contains("deleted_time")
             && serde_json::from_str(body).is_ok_and(|answer: Answered| answer.deleted_time.is_some());
+        self.is_deleting = Some(says_so);
     }
 
     /// The resolved URL without credentials, for traces.
@@ -237,13 +239,13 @@ mod tests {
         let deleting = r#"{"id": "c-1", "deleted_time": "2026-01-01T00:00:00Z"}"#;
         let get = |url: &str| request(Method::Get, url);
         let cases = [
-            ("the own resource", get("/clusters/c-1"), deleting, true),
-            ("the own resource, which lives", get("/clusters/c-1"), r#"{"deleted_time": null}"#, false),
-            ("the own resource, without the key", get("/clusters/c-1"), r#"{"note": "deleted_time"}"#, false),
-            ("the key of a part of it", get("/clusters/c-1"), r#"{"spec": {"deleted_time": "x"}}"#, false),
-            ("no JSON", get("/clusters/c-1"), "deleted_time", false),
-            ("another resource", get("/clusters/c-2"), deleting, false),
-            ("an answer to a write", request(Method::Put, "/clusters/c-1/statuses"), deleting, false),
+            ("the own resource", get("/clusters/c-1"), deleting, Some(true)),
+            ("the own resource, which lives", get("/clusters/c-1"), r#"{"deleted_time": null}"#, Some(false)),
+            ("the own resource, without the key", get("/clusters/c-1"), r#"{"note": "deleted_time"}"#, Some(false)),
+            ("the key of a part of it", get("/clusters/c-1"), r#"{"spec": {"deleted_time": "x"}}"#, Some(false)),
+            ("no JSON", get("/clusters/c-1"), "deleted_time", None),
+            ("another resource", get("/clusters/c-2"), deleting, None),
+            ("an answer to a write", request(Method::Put, "/clusters/c-1/statuses"), deleting, None),
         ];
         let event = event();
         for (name, request, body, expected) in cases {

@@ -17,6 +17,8 @@ pub struct PassReport {
     pub params_error: Option<PhaseError>,
     /// The failures of params for which `on_error: default` put the default.
     pub replaced: Vec<PhaseError>,
+    /// The params that have their default.
+    pub defaulted: Vec<String>,
     /// Whether the event itself caused that failure, so that no redelivery can succeed.
     pub is_malformed: bool,
     /// The result of phase 2; `None` if phase 1 failed.

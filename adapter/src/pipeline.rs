@@ -77,6 +77,7 @@ impl<T: Transport, A: Api> Pipeline<T, A> {
             .drive(Phase::ParamExtraction, Resolver::new(&self.task, &self.host), &mut scope, before_reporting)
             .await;
         let has_fetched = resolver.has_fetched();
+        report.defaulted = resolver.defaulted().iter().map(|name| (*name).to_owned()).collect();
         report.replaced = resolver.into_replaced();
         match params {
             Ok(()) if report.replaced.is_empty() => {}
@@ -192,6 +193,7 @@ impl PassReport {
             scope: Scope::new(Timestamp::UNIX_EPOCH),
             params_error: None,
             replaced: Vec::new(),
+            defaulted: Vec::new(),
             is_malformed: false,
             verdict: None,
             preconditions: Vec::new(),

@@ -42,8 +42,8 @@ const WAITING: &str = "Waiting";
 const OBJECTS_REMAIN: &str = "ObjectsRemain";
 
 /// The warning about a report that leaves `Finalized` as it is after a disowning.
-const NOT_DELETING: &str = "every object is disowned or gone, but `Finalized` stays as the task reports it: no answer of this pass \
-                            at the API resource's own URL has a `deleted_time`. If the API resource is being deleted, read it \
+const NOT_DELETING: &str = "every object is disowned or gone, but `Finalized` stays as the task reports it: this pass did not read \
+                            the API resource's own URL, so it may live or be being deleted. Read it \
                             with a param or a precondition: `api_call: {method: GET, url: …}`";
 
 /// The results of the preconditions and resources phases that statuses must agree with.
@@ -54,8 +54,8 @@ pub struct Account<'a> {
     /// Why the pass read no object, or decided nothing about the objects that it read; `None` if it did both, or if
     /// that does not keep `Finalized` from being True.
     pub unread: Option<Unread<'a>>,
-    /// Whether the API answered in this pass that the event's own resource is being deleted.
-    pub is_deleting: bool,
+    /// Whether the event's own resource is being deleted, if the API said so or the opposite in this pass.
+    pub is_deleting: Option<bool>,
 }
 
 /// Why no outcome tells that the objects are gone.
@@ -121,7 +121,9 @@ pub fn apply(text: String, account: Account<'_>) -> Corrected {
     let mut warning = None;
     match disowned(account) {
         None => {}
-        Some(disowned) if !account.is_deleting => {
+        // A hand-over: the object is another owner's by now, and the API resource lives on.
+        Some(_) if account.is_deleting == Some(false) => {}
+        Some(disowned) if account.is_deleting.is_none() => {
             warning = disowned.is_missing_in(&mut status).then(|| NOT_DELETING.to_owned());
         }
         Some(disowned) => {

@@ -35,6 +35,7 @@ pub struct Resolver<'t> {
     waiting: Option<&'t Param>,
     has_fetched: bool,
     replaced: Vec<PhaseError>,
+    defaulted: Vec<&'t str>,
 }
 
 /// Why a source gave no value.
@@ -50,7 +51,15 @@ impl<'t> Resolver<'t> {
     /// Starts before the first param.
     #[must_use]
     pub fn new(task: &'t Task, host: &'t Host) -> Self {
-        Self { task, host, params: task.params.iter(), waiting: None, has_fetched: false, replaced: Vec::new() }
+        Self {
+            task,
+            host,
+            params: task.params.iter(),
+            waiting: None,
+            has_fetched: false,
+            replaced: Vec::new(),
+            defaulted: Vec::new(),
+        }
     }
 
     /// Whether a param called the API or read a file.
@@ -62,6 +71,12 @@ impl<'t> Resolver<'t> {
         self.has_fetched
     }
 
+    /// The params that have their default, in order.
+    #[must_use]
+    pub fn defaulted(&self) -> &[&'t str] {
+        &self.defaulted
+    }
+
     /// The failures for which `on_error: default` put the default of a param, in order.
     #[must_use]
     pub fn into_replaced(self) -> Vec<PhaseError> {
@@ -71,11 +86,16 @@ impl<'t> Resolver<'t> {
     /// Applies the param's default and type, and sets its variable.
     fn set_variable(
         &mut self,
-        param: &Param,
+        param: &'t Param,
         extracted: Result<Typed, NoValue>,
         scope: &mut Scope,
     ) -> Result<(), PhaseError> {
-        let default = || param.default.clone().filter(|default| !default.is_null()).map(Typed::from);
+        let mut is_default = false;
+        let mut default = || {
+            let default = param.default.clone().filter(|default| !default.is_null()).map(Typed::from);
+            is_default = default.is_some();
+            default
+        };
         let failed = |message: String| PhaseError { phase: Phase::ParamExtraction, step: param.name.clone(), message };
         let not_extracted = |error: &str| {
             let (name, source) = (&param.name, &param.source);
@@ -99,6 +119,9 @@ impl<'t> Resolver<'t> {
             }
             value => value?,
         };
+        if is_default {
+            self.defaulted.push(&param.name);
+        }
         match value.filter(|value| !value.value.is_null()) {
             Some(value) => {
                 // A boolean tells too little of a secret, and a default is not one.

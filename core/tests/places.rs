@@ -80,7 +80,9 @@ fn times_keep_their_type_from_one_expression_to_the_next() {
     drive(Resolver::new(&task, &Host::default()), &mut scope).0.unwrap();
     assert_eq!(drive(Evaluator::new(&task), &mut scope).0, Verdict::Met);
     assert_eq!(
-        drive(Reporter::new(&task, Account { outcomes: &[], unread: None, is_deleting: true }), &mut scope).0.error,
+        drive(Reporter::new(&task, Account { outcomes: &[], unread: None, is_deleting: Some(true) }), &mut scope)
+            .0
+            .error,
         None
     );
     let since = "2026-03-01T11:50:00.500Z";
@@ -146,7 +148,7 @@ fn each_phase_reads_the_variables_of_earlier_phases() {
 
     scope.set("resources", json!({"job": {}}));
     let (report, _) =
-        drive(Reporter::new(&task, Account { outcomes: &[], unread: None, is_deleting: true }), &mut scope);
+        drive(Reporter::new(&task, Account { outcomes: &[], unread: None, is_deleting: Some(true) }), &mut scope);
     assert_eq!(report.error, None);
     let one = r#"{"kind":"Cluster","resources":{"job":{}},"two":"not yet"}"#;
     assert_eq!(scope.get("one"), Some(&json!(one)));
@@ -480,7 +482,7 @@ fn run_post(payload: Value, when: &str) -> (Option<Value>, Vec<String>, String) 
     let task = task(&json!({"post": {"payloads": [built], "post_actions": [action]}}));
     let mut scope = scope();
     let (report, _) =
-        drive(Reporter::new(&task, Account { outcomes: &[], unread: None, is_deleting: true }), &mut scope);
+        drive(Reporter::new(&task, Account { outcomes: &[], unread: None, is_deleting: Some(true) }), &mut scope);
     let payload = scope.get("status").map(|text| serde_json::from_str(text.as_str().unwrap()).unwrap());
     let end = match (report.error, report.actions.first()) {
         (Some(error), _) => error.message,

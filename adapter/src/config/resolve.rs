@@ -17,7 +17,6 @@ use lifecycle_core::template::Template;
 use lifecycle_service::logging::Output;
 use lifecycle_service::settings;
 use serde_json::Value;
-use url::Url;
 
 use super::spec::{AdapterSpec, ApiSpec, AuthSpec, KubernetesSpec, MaestroSpec};
 use super::version::{Agreement, compare};

@@ -123,6 +123,9 @@ pub struct ParamSource {
     pub name: String,
     /// The source, as the task writes it.
     pub source: String,
+    /// Whether the param has its default in place of a value of the source.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_default: bool,
 }
 
 /// The result of a precondition.

@@ -237,7 +237,7 @@ impl Fixture {
         execution.note_outcomes(&outcomes);
         execution.publish(&self.host, &mut scope);
         let report = self.drive(
-            Reporter::new(&self.task, Account { outcomes: &outcomes, unread: None, is_deleting: true }),
+            Reporter::new(&self.task, Account { outcomes: &outcomes, unread: None, is_deleting: Some(true) }),
             &mut scope,
         )?;
         ensure!(report.error.is_none(), "{:?}", report.error);

@@ -20,7 +20,7 @@ fn apply(payload: &mut Value, outcomes: &[Outcome]) {
 
 /// The corrected text.
 fn sent(text: &str, outcomes: &[Outcome]) -> String {
-    super::apply(text.to_owned(), Account { outcomes, unread: None, is_deleting: true }).text
+    super::apply(text.to_owned(), Account { outcomes, unread: None, is_deleting: Some(true) }).text
 }
 
 /// Builds the outcome of a resource that evaluated no gate.
@@ -230,7 +230,7 @@ fn precondition_that_leaves_objects_unread_keeps_finalized_from_being_true() {
         (Unread::Failed(&error), "PreconditionFailed", "[preconditions] ready: m"),
         (Unread::NotMet("it is not met"), "PreconditionNotMet", "it is not met; so no object was read"),
     ] {
-        let account = Account { outcomes: &[], unread: Some(unread), is_deleting: true };
+        let account = Account { outcomes: &[], unread: Some(unread), is_deleting: Some(true) };
         let text = super::apply(status(&[condition("Finalized", "True")]).to_string(), account).text;
         let payload: Value = serde_json::from_str(&text).unwrap();
         assert_eq!(mentions(&payload, "Finalized"), [("False".to_owned(), reason.to_owned())]);

@@ -41,7 +41,8 @@ fn first(post: &Value) -> Progress<PostReport> {
     };
     let outcomes = [failed];
     let mut scope = Scope::new(jiff::Timestamp::UNIX_EPOCH);
-    Reporter::new(&task, Account { outcomes: &outcomes, unread: None, is_deleting: true }).resume(&mut scope, None)
+    Reporter::new(&task, Account { outcomes: &outcomes, unread: None, is_deleting: Some(true) })
+        .resume(&mut scope, None)
 }
 
 /// Returns the body that the task's only action sends.
@@ -140,7 +141,7 @@ fn payload_that_cannot_be_built_fails_only_the_actions_that_read_it() {
         });
         let task = task(&post);
         let mut scope = Scope::new(jiff::Timestamp::UNIX_EPOCH);
-        let mut reporter = Reporter::new(&task, Account { outcomes: &[], unread: None, is_deleting: true });
+        let mut reporter = Reporter::new(&task, Account { outcomes: &[], unread: None, is_deleting: Some(true) });
         let Progress::Needs(Need::Log { message, .. }) = reporter.resume(&mut scope, None) else {
             panic!("nothing is logged")
         };
@@ -165,7 +166,8 @@ fn value_forges_no_condition_in_a_body_written_as_text() {
         let task = task(&json!({ "payloads": [payload], "post_actions": [{ "name": "report", "api_call": call }] }));
         let mut scope = Scope::new(jiff::Timestamp::UNIX_EPOCH);
         scope.set("unset", unset);
-        match Reporter::new(&task, Account { outcomes: &[], unread: None, is_deleting: false }).resume(&mut scope, None)
+        match Reporter::new(&task, Account { outcomes: &[], unread: None, is_deleting: Some(false) })
+            .resume(&mut scope, None)
         {
             Progress::Needs(Need::Call(request)) => Ok(request.body.unwrap()),
             Progress::Needs(other) => panic!("{other:?}"),

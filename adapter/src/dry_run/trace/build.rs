@@ -14,7 +14,7 @@ use lifecycle_core::outcome::{GateRecord, Outcome, OutcomeResult};
 use lifecycle_core::post::{ActionEnd, ActionResult};
 use lifecycle_core::precondition::{PreconditionResult, Verdict};
 use lifecycle_core::stage::Phase;
-use lifecycle_core::task::Task;
+use lifecycle_core::task::{Param, Task};
 use serde_json::{Map, Value};
 
 use super::{
@@ -169,7 +169,12 @@ impl Recording<'_> {
     fn param_sources(&self) -> Vec<ParamSource> {
         let mut seen = BTreeSet::new();
         let params = self.task.params.iter().filter(|param| seen.insert(&param.name));
-        params.map(|param| ParamSource { name: param.name.clone(), source: param.source.to_string() }).collect()
+        let source = |param: &Param| ParamSource {
+            name: param.name.clone(),
+            source: param.source.to_string(),
+            is_default: self.report.defaulted.contains(&param.name),
+        };
+        params.map(source).collect()
     }
 
     fn resource(&self, outcome: &Outcome) -> ResourceTrace {

@@ -216,7 +216,7 @@ fn status_without_a_generation_is_recognized() {
         ("text", false),
     ] {
         let corrected =
-            super::super::apply(text.to_owned(), Account { outcomes: &[], unread: None, is_deleting: true });
+            super::super::apply(text.to_owned(), Account { outcomes: &[], unread: None, is_deleting: Some(true) });
         assert_eq!(corrected.lacks_generation, lacks, "{text}");
     }
 }

@@ -11,7 +11,7 @@ use crate::overlay::{self, Account};
 /// Returns the status of a condition after the overlay's corrections; none if the report lacks it.
 fn reported(pass: &Pass, kind: &str) -> Option<String> {
     let payload = json!({ "adapter": "tester", "conditions": [] }).to_string();
-    let payload = overlay::apply(payload, Account { outcomes: &pass.outcomes, unread: None, is_deleting: true });
+    let payload = overlay::apply(payload, Account { outcomes: &pass.outcomes, unread: None, is_deleting: Some(true) });
     let payload: Value = serde_json::from_str(&payload.text).unwrap();
     let conditions = payload["conditions"].as_array().into_iter().flatten();
     let condition = conditions.into_iter().find(|condition| condition["type"] == json!(kind))?;
@@ -84,7 +84,7 @@ fn unread_resource_is_not_reported_as_available_or_finalized() {
 fn claimed(pass: &Pass) -> Value {
     let conditions = json!([{ "type": "Finalized", "status": "True", "reason": "Mine", "message": "mine" }]);
     let payload = json!({ "adapter": "tester", "conditions": conditions }).to_string();
-    let payload = overlay::apply(payload, Account { outcomes: &pass.outcomes, unread: None, is_deleting: false });
+    let payload = overlay::apply(payload, Account { outcomes: &pass.outcomes, unread: None, is_deleting: Some(false) });
     serde_json::from_str::<Value>(&payload.text).unwrap()["conditions"][0].take()
 }
 
@@ -157,13 +157,15 @@ fn hand_over_on_a_living_cluster_does_not_finalize_it() {
     let task =
         task(&[gated(config_map("kept"), "orphan", "disowning"), gated(config_map("none"), "orphan", "disowning")]);
     let mut store = live_objects(&["kept"]);
-    for said in ["False", "True"] {
+    for (said, is_deleting, warns) in
+        [("False", None, true), ("True", None, false), ("False", Some(false), false), ("True", Some(false), false)]
+    {
         let pass = pass(&task, &mut store, 3, &yes("disowning"));
         let told = json!({ "type": "Finalized", "status": said, "reason": "Mine", "message": "" });
         let payload = json!({ "adapter": "tester", "conditions": [told] }).to_string();
-        let account = Account { outcomes: &pass.outcomes, unread: None, is_deleting: false };
+        let account = Account { outcomes: &pass.outcomes, unread: None, is_deleting };
         let corrected = overlay::apply(payload.clone(), account);
-        assert_eq!((corrected.text, corrected.warning.is_some()), (payload, said == "False"));
+        assert_eq!((corrected.text, corrected.warning.is_some()), (payload, warns), "{said}, {is_deleting:?}");
     }
 }
 

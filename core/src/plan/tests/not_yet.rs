@@ -13,7 +13,7 @@ const DUE: &str = "timestamp(now()) > timestamp('2026-02-01T00:00:00Z')";
 fn available(pass: &Pass) -> (String, String, String) {
     let told = json!({ "type": "Available", "status": "True", "reason": "Mine", "message": "" });
     let payload = json!({ "adapter": "tester", "conditions": [told] }).to_string();
-    let account = Account { outcomes: &pass.outcomes, unread: None, is_deleting: false };
+    let account = Account { outcomes: &pass.outcomes, unread: None, is_deleting: Some(false) };
     let payload: Value = serde_json::from_str(&overlay::apply(payload, account).text).unwrap();
     let text = |key: &str| payload["conditions"][0][key].as_str().unwrap().to_owned();
     (text("status"), text("reason"), text("message"))

@@ -92,7 +92,7 @@ fn malformed_templates_of_a_resource_fail_at_rendering() {
 /// Runs phase 4 after a pass without outcomes; every API call succeeds.
 fn report(task: &Task) -> crate::post::PostReport {
     let mut scope = scope();
-    let mut reporter = Reporter::new(task, Account { outcomes: &[], unread: None, is_deleting: true });
+    let mut reporter = Reporter::new(task, Account { outcomes: &[], unread: None, is_deleting: Some(true) });
     let mut answer = None;
     loop {
         match reporter.resume(&mut scope, answer.take()) {
