@@ -10,7 +10,7 @@ use crate::world::{API_SCHEMA, Exporter, KINDS, Samples, World};
 
 const GOOD: &str = r#"[{"type": "Available", "status": "True"}, {"type": "Finalized", "status": "True"}]"#;
 const BAD: &str = r#"[{"type": "Available", "status": "False", "reason": "JobFailed", "message": "<b>quota</b>"},
-                      {"type": "Finalized", "status": "False", "reason": "CleanupInProgress"}]"#;
+                      {"type": "Finalized", "status": "False", "reason": "CleanupInProgress", "message": null}]"#;
 
 const STALLED: &str = "hyperfleet_api_resource_deletion_stalled{resource_type=\"cluster\"}";
 
@@ -95,8 +95,8 @@ async fn resource_waits_on_an_adapter_whose_report_the_api_ignores() {
     let mut world = World::migrated().await;
     world.resource("n", "NodePool", Some("False"), "1 hour").await;
     world.sql("UPDATE resources SET deleted_time = now() - interval '1 hour'").await;
-    let unknown = r#"[{"type": "Available", "status": "Unknown", "reason": "NotLookedYet"},
-                      {"type": "Finalized", "status": "True", "reason": "AllGone"}]"#;
+    let unknown = r#"[{"type": "Available", "status": "Unknown", "reason": "NotLookedYet", "message": null},
+                      {"type": "Finalized", "status": "True", "reason": "AllGone", "message": null}]"#;
     world.report("NodePool", "n", "hypershift", 1, unknown).await;
     let exporter = world.exporter(&format!("stuck: {{anonymous: true}}\n{KINDS}")).await;
     exporter.scraper.renew_details().await;

@@ -50,7 +50,12 @@ fn fault(name: Part<'_>, rule: NameRule) -> Option<Fault> {
         }
         Part::Literal(value @ (Value::Number(_) | Value::Bool(_))) => Some(Fault {
             message: format!("is {value}, but a name is text: Kubernetes refuses the object"),
-            help: format!("put it in quotes: `\"{value}\"`"),
+            help: match value {
+                Value::Bool(_) => "put it in quotes as it is written: YAML reads words such as `n`, `no` and `on` as \
+                                   booleans"
+                    .to_owned(),
+                _ => format!("put it in quotes: `\"{value}\"`"),
+            },
         }),
         Part::Template(template) => rendered(template, rule),
         Part::Literal(_) | Part::Absent | Part::Uncertain => None,

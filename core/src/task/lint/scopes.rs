@@ -50,7 +50,8 @@ fn written(resource: &Resource) -> Option<bool> {
     let tree = resource.manifest.structure()?;
     match tree.part(&["metadata", "namespace"]) {
         Part::Absent => Some(false),
-        Part::Literal(value) => Some(value.as_str().is_some_and(|namespace| !namespace.is_empty())),
+        // A number or a boolean has its own warning.
+        Part::Literal(value) => Some(!value.is_null() && value.as_str() != Some("")),
         Part::Template(_) => Some(true),
         Part::Uncertain => None,
     }

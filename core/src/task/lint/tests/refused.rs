@@ -43,6 +43,10 @@ pub(super) fn names() -> Vec<(&'static str, String)> {
             "a name in a text",
             with_resources("  - name: job\n    manifest: |\n      apiVersion: example.io/v1\n      kind: Config\n      metadata:\n        name: My_Map\n        labels: {tier: 1, ready: yes}\n    discovery: {by_name: My_Map}\n".to_owned()),
         ),
+        (
+            "a boolean of YAML 1.1 in a text",
+            with_resources("  - name: job\n    manifest: |\n      apiVersion: v1\n      kind: ConfigMap\n      metadata:\n        name: a\n        namespace: n\n    discovery: {by_name: a, namespace: n}\n".to_owned()),
+        ),
     ]
 }
 
