@@ -14,6 +14,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use futures::{StreamExt as _, stream};
+use lifecycle_core::id::GroupVersionKind;
 use lifecycle_core::keys;
 use lifecycle_core::sweep::contents::is_event;
 use lifecycle_core::sweep::verdict::{identified, unclaimed};
@@ -62,12 +63,17 @@ impl KindFilter {
 
 impl KindFilter {
     /// The patterns that select none of these kinds, in words; or that the filter as a whole selects none.
+    ///
+    /// A pattern of `kinds.exclude` may name a kind that this cluster does not have, unless it may be a misspelt one.
     fn without_kind(&self, served: &[ServedKind]) -> Vec<String> {
         let is_selected = |pattern: &&KindPattern| served.iter().any(|served| pattern.matches(&served.kind));
-        let empty = self.include.iter().filter(|pattern| !is_selected(pattern));
-        let mut empty: Vec<String> = empty
-            .map(|pattern| {
-                format!("`{pattern}` in `kinds.include` selects no kind that the cluster serves: correct or remove it")
+        let is_misspelt = |pattern: &&KindPattern| served.iter().any(|served| may_mean(pattern, &served.kind));
+        let included = self.include.iter().filter(|pattern| !is_selected(pattern)).map(|pattern| (pattern, "include"));
+        let excluded = self.exclude.iter().filter(|pattern| !is_selected(pattern)).filter(is_misspelt);
+        let mut empty: Vec<String> = included
+            .chain(excluded.map(|pattern| (pattern, "exclude")))
+            .map(|(pattern, key)| {
+                format!("`{pattern}` in `kinds.{key}` selects no kind that the cluster serves: correct or remove it")
             })
             .collect();
         if empty.is_empty() && !served.iter().any(|served| self.selects(served)) {
@@ -75,6 +81,21 @@ impl KindFilter {
         }
         empty
     }
+}
+
+/// Whether a pattern may be meant for this kind: at most one letter of kind and group is wrong.
+fn may_mean(pattern: &KindPattern, served: &GroupVersionKind) -> bool {
+    let is_near = |name: Option<&str>, other: &str| name.is_none_or(|name| osa_distance(name, other) <= 1);
+    is_near(pattern.group(), &served.group) && is_near(pattern.kind(), &served.kind)
+}
+
+/// Which adapters and kinds are swept, in words: passes that sweep the same have the same words.
+pub fn sweeps(policy: &Policy, filter: &KindFilter) -> String {
+    fn list<T: ToString>(of: impl IntoIterator<Item = T>) -> String {
+        of.into_iter().map(|one| one.to_string()).collect::<Vec<_>>().join(" ")
+    }
+    let (adapters, include, exclude) = (list(&policy.adapters), list(&filter.include), list(&filter.exclude));
+    format!("adapters: {adapters}; kinds: {include}; not: {exclude}")
 }
 
 /// The adapters of this installation that no object names although objects name one that is spelt almost so, in words.

@@ -7,7 +7,6 @@
 //! Each write names the resource version of a Lease that carries the number of the leader's own term. So no leader can
 //! overwrite what a later one wrote, however late its request arrives.
 
-use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 use lifecycle_core::keys;
@@ -27,13 +26,10 @@ pub trait Notes {
     /// What a person approves now.
     async fn approval(&self) -> Option<Approval>;
 
-    /// Says which plan is held, so that no other one is approved. Logs a failure: people then cannot approve the plan
-    /// before the next pass.
-    async fn hold(&self, plan: Option<&str>);
-
-    /// Keeps the doubts for the next leader, in place of those that were kept before. Logs a failure: the doubts then
-    /// still count for this leader.
-    async fn keep(&self, doubts: &[Doubt]);
+    /// Keeps the doubts for the next leader, and the hash of the plan that is held, so that no other one is approved; both
+    /// in place of what was kept before. Logs a failure: the doubts then still count for this leader, and people cannot
+    /// approve the plan before the next pass.
+    async fn keep(&self, doubts: &[Doubt], held: Option<&str>);
 }
 
 /// Where the notes of every term are.
@@ -49,10 +45,8 @@ pub struct Notebook {
 pub struct LeaseNotes<'a> {
     book: &'a Notebook,
     term: u32,
-    /// The doubts that the Lease has, as far as known.
-    kept: RefCell<Vec<Doubt>>,
-    /// The plan that the Lease says is held, as far as known.
-    held: RefCell<Option<String>>,
+    /// The doubts that earlier terms left in the Lease.
+    doubts: Vec<Doubt>,
 }
 
 impl Notebook {
@@ -69,11 +63,9 @@ impl Notebook {
     ///
     /// The Lease could not be read or written, or names another term.
     pub async fn begin(&self, term: u32) -> Result<LeaseNotes<'_>, String> {
-        let notes = LeaseNotes { book: self, term, kept: RefCell::default(), held: RefCell::default() };
-        notes.write(keys::SWEEP_ADAPTERS, Some(&self.adapters)).await?;
-        let lease = self.read().await?;
-        notes.kept.replace(annotation(&lease, keys::SWEEP_DOUBTS).map(Doubt::read).unwrap_or_default());
-        notes.held.replace(annotation(&lease, keys::SWEEP_HELD).map(str::to_owned));
+        let mut notes = LeaseNotes { book: self, term, doubts: Vec::new() };
+        let lease = notes.write(&[(keys::SWEEP_ADAPTERS, Some(&self.adapters))]).await?;
+        notes.doubts = annotation(&lease, keys::SWEEP_DOUBTS).map(Doubt::read).unwrap_or_default();
         Ok(notes)
     }
 
@@ -95,14 +87,15 @@ impl Notebook {
 }
 
 impl LeaseNotes<'_> {
-    /// The doubts of earlier terms that still count.
+    /// The doubts that earlier terms left.
     #[must_use]
     pub fn doubts(&self) -> Vec<Doubt> {
-        self.kept.borrow().clone()
+        self.doubts.clone()
     }
 
-    /// Sets an annotation, or removes it.
-    async fn write(&self, key: &str, value: Option<&str>) -> Result<(), String> {
+    /// Sets annotations, and removes those without a value; returns the Lease as it was read. Sends no write if the Lease
+    /// has them so already.
+    async fn write(&self, annotations: &[(&str, Option<&str>)]) -> Result<Value, String> {
         let Notebook { cluster, object, .. } = self.book;
         let mut refused = String::new();
         for _ in 0..ATTEMPTS {
@@ -111,12 +104,14 @@ impl LeaseNotes<'_> {
             if *term != json!(self.term) {
                 return Err(format!("{object} names the term {term}, and this is {}", self.term));
             }
-            if annotation(&lease, key) == value {
-                return Ok(());
+            if annotations.iter().all(|(key, value)| annotation(&lease, key) == *value) {
+                return Ok(lease);
             }
-            let patch = json!({ "metadata": { "annotations": { key: value } } });
+            let annotations: serde_json::Map<_, _> =
+                annotations.iter().map(|(key, value)| ((*key).to_owned(), json!(value))).collect();
+            let patch = json!({ "metadata": { "annotations": annotations } });
             match cluster.merge_patch(&patch, object, Fence::of(&lease)).await {
-                Ok(Some(_)) => return Ok(()),
+                Ok(Some(_)) => return Ok(lease),
                 Ok(None) => return Err(format!("{object} does not exist")),
                 Err(error) if error.kind == ErrorKind::Conflict => refused = error.to_string(),
                 Err(error) => return Err(error.to_string()),
@@ -133,25 +128,11 @@ impl Notes for LeaseNotes<'_> {
         parse_approval(&self.book.object, annotation(&lease, keys::SWEEP_APPROVAL)?)
     }
 
-    async fn hold(&self, plan: Option<&str>) {
-        if self.held.borrow().as_deref() == plan {
-            return;
-        }
-        match self.write(keys::SWEEP_HELD, plan).await {
-            Ok(()) => drop(self.held.replace(plan.map(str::to_owned))),
-            Err(error) => {
-                tracing::error!(error, "The held plan could not be written to the Lease, where `approve` looks")
-            }
-        }
-    }
-
-    async fn keep(&self, doubts: &[Doubt]) {
-        if *self.kept.borrow() == doubts {
-            return;
-        }
-        match self.write(keys::SWEEP_DOUBTS, Doubt::write(doubts).as_deref()).await {
-            Ok(()) => drop(self.kept.replace(doubts.to_vec())),
-            Err(error) => tracing::error!(error, "The doubts about the API could not be kept for the next leader"),
+    async fn keep(&self, doubts: &[Doubt], held: Option<&str>) {
+        let doubts = Doubt::write(doubts);
+        let annotations = [(keys::SWEEP_DOUBTS, doubts.as_deref()), (keys::SWEEP_HELD, held)];
+        if let Err(error) = self.write(&annotations).await {
+            tracing::error!(error, "The Lease could not be told the doubts about the API and the plan that is held");
         }
     }
 }

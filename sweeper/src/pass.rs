@@ -84,10 +84,7 @@ impl<O: Objects, A: Api> Sweeper<O, A> {
             Some(survey) => {
                 self.metrics.surveyed(survey, self.clock.now());
                 // Before anything else: the program may end at any time.
-                notes.keep(strikes.doubts()).await;
-                let is_approvable = survey.plan.holds().iter().all(Hold::is_approvable);
-                let is_held = survey.release == Release::Held && !survey.plan.objects().is_empty();
-                notes.hold((is_held && is_approvable).then(|| survey.plan.hash())).await;
+                notes.keep(strikes.doubts(), held(survey)).await;
                 self.act(survey, strikes, claim, notes).await
             }
         };
@@ -96,7 +93,7 @@ impl<O: Objects, A: Api> Sweeper<O, A> {
         log(survey.as_ref(), result, duration);
         if let Some(survey) = survey.as_ref().filter(|_| is_confirmed && !self.config.dry_run) {
             strikes.end_doubts(&survey.plan, survey.release);
-            notes.keep(strikes.doubts()).await;
+            notes.keep(strikes.doubts(), held(survey)).await;
         }
         Passed { survey, result }
     }
@@ -144,6 +141,13 @@ impl<O: Objects, A: Api> Sweeper<O, A> {
         }
         (result, evidence.withdrawn().is_none())
     }
+}
+
+/// The hash of the plan that a person may approve, if the pass holds one.
+fn held(survey: &Survey) -> Option<&str> {
+    let plan = &survey.plan;
+    let is_held = survey.release == Release::Held && !plan.objects().is_empty();
+    (is_held && plan.holds().iter().all(Hold::is_approvable)).then(|| plan.hash())
 }
 
 fn log(survey: Option<&Survey>, result: PassResult, duration: Duration) {

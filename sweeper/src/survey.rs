@@ -18,7 +18,7 @@ use lifecycle_core::sweep::{
 use lifecycle_kube::ServedKind;
 
 use crate::api::Api;
-use crate::inventory::{Found, Inventory, KindFilter};
+use crate::inventory::{Found, Inventory, KindFilter, sweeps};
 use crate::objects::Objects;
 use crate::owners::{Answers, check_canaries};
 
@@ -90,6 +90,7 @@ pub async fn survey(
         candidates: found.candidates,
         contents: &found.contents,
         unread: inventory.unread(),
+        sweeps: &sweeps(policy, filter),
     };
     let mut judgement = judgement.judge(strikes, policy);
     judgement.holds.extend(inventory.nothing_selected());

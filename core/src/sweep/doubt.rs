@@ -15,16 +15,31 @@ pub struct Doubt {
     reason: String,
     /// The figures, for people.
     why: String,
+    /// What the pass swept. A pass that sweeps something else cannot end the doubt: it may not see the orphans.
+    #[serde(default)]
+    sweeps: String,
 }
 
 impl Doubt {
     /// The label of a doubt that this version cannot name: the text is damaged, or a newer version wrote it.
     pub const UNREADABLE: &str = "unreadable_doubt";
 
-    /// The doubt that a hold leaves behind; `None` if the next pass finds the reason by itself.
+    /// The doubt that a hold of a pass leaves behind; `None` if the next pass finds the reason by itself. `sweeps` says
+    /// which adapters and kinds the pass swept.
     #[must_use]
-    pub fn of(hold: &Hold) -> Option<Self> {
-        hold.is_doubt().then(|| Self { reason: hold.label().to_owned(), why: hold.to_string() })
+    pub fn of(hold: &Hold, sweeps: &str) -> Option<Self> {
+        let doubt = || Self { reason: hold.label().to_owned(), why: hold.to_string(), sweeps: sweeps.to_owned() };
+        hold.is_doubt().then(doubt)
+    }
+
+    /// Whether this hold left the doubt behind.
+    pub(super) fn is_of(&self, hold: &Hold) -> bool {
+        self.reason == hold.label() && self.why == hold.to_string()
+    }
+
+    /// Whether the doubt arose in a pass that swept this.
+    pub(super) fn is_about(&self, sweeps: &str) -> bool {
+        self.sweeps == sweeps
     }
 
     /// The reason as the value of a metric label.
@@ -51,7 +66,7 @@ impl Doubt {
     pub fn read(text: &str) -> Vec<Self> {
         serde_json::from_str(text).unwrap_or_else(|error| {
             let why = format!("the API's memory is in doubt, for a reason that cannot be read ({error})");
-            vec![Self { reason: Self::UNREADABLE.to_owned(), why }]
+            vec![Self { reason: Self::UNREADABLE.to_owned(), why, sweeps: String::new() }]
         })
     }
 }

@@ -27,6 +27,8 @@ pub struct Reading<'a, A> {
     pub contents: &'a Contents,
     /// The errors of kinds and groups that could not be read.
     pub unread: Vec<String>,
+    /// Which adapters and kinds the pass sweeps, in words.
+    pub sweeps: &'a str,
 }
 
 /// The verdicts of a pass.
@@ -44,7 +46,7 @@ impl<A: Fn(&str) -> OwnerAnswer> Reading<'_, A> {
     /// Judges the objects, and brings the strikes up to date.
     #[must_use]
     pub fn judge(self, strikes: &mut Strikes, policy: &Policy) -> Judgement {
-        let Self { census, answer: said, asked, distrust, candidates, contents, unread } = self;
+        let Self { census, answer: said, asked, distrust, candidates, contents, unread, sweeps } = self;
         let (is_trusted, is_complete) = (distrust.is_none(), unread.is_empty());
         // An answer that a resource exists is safe to believe.
         let answer = |id: &str| if is_trusted { said(id) } else { said(id).or_unknown() };
@@ -83,8 +85,9 @@ impl<A: Fn(&str) -> OwnerAnswer> Reading<'_, A> {
         let newer = census.newer_than_owner(&said);
         let count = newer.len() as u64;
         holds.extend(newer.into_iter().next().map(|example| Hold::ApiWentBack { count, example }));
-        let is_certain = is_trusted && is_complete && !census.owners().any(is_unknown);
-        let holds = strikes.hold(holds, is_certain);
+        // A pass that sees no living API resource says nothing about the API's memory: it may look for the wrong objects.
+        let is_certain = is_trusted && is_complete && census.owners().count() > 0 && !census.owners().any(is_unknown);
+        let holds = strikes.hold(holds, is_certain, sweeps);
         Judgement { orphans, kept, holds }
     }
 }

@@ -28,6 +28,18 @@ impl KindPattern {
             && self.kind.as_ref().is_none_or(|name| *name == kind.kind)
     }
 
+    /// The group that the pattern names, empty for the core group; `None` if it names every group.
+    #[must_use]
+    pub fn group(&self) -> Option<&str> {
+        self.group.as_deref()
+    }
+
+    /// The kind that the pattern names; `None` if it names every kind.
+    #[must_use]
+    pub fn kind(&self) -> Option<&str> {
+        self.kind.as_deref()
+    }
+
     /// Whether the pattern names every kind of this group.
     #[must_use]
     pub fn covers_group(&self, group: &str) -> bool {

@@ -84,15 +84,16 @@ impl Strikes {
     /// Returns the reasons of this pass, and those doubts of earlier passes that still count.
     ///
     /// A doubt does not end by itself: while a lost database is restored, its strikes grow old, and what is restored last
-    /// falls below the limits. It ends when no orphan is left and the pass was `certain`, or when a person approved a
-    /// plan ([`end_doubts`](Self::end_doubts)).
-    pub(super) fn hold(&mut self, found: Vec<Hold>, is_certain: bool) -> Vec<Hold> {
+    /// falls below the limits. It ends when no orphan is left in a pass that was certain and swept the same as the pass in
+    /// which the doubt arose; or when a person approved a plan ([`end_doubts`](Self::end_doubts)).
+    pub(super) fn hold(&mut self, found: Vec<Hold>, is_certain: bool, sweeps: &str) -> Vec<Hold> {
         if is_certain && self.by_uid.is_empty() {
-            self.doubts.clear();
+            self.doubts.retain(|doubt| !doubt.is_about(sweeps));
         }
-        let is_new = |doubt: &Doubt| found.iter().all(|hold| hold.label() != doubt.label());
-        let earlier: Vec<_> = self.doubts.drain(..).filter(is_new).collect();
-        self.doubts = found.iter().filter_map(Doubt::of).chain(earlier.iter().cloned()).collect();
+        let is_found = |doubt: &Doubt| doubt.is_about(sweeps) && found.iter().any(|hold| hold.label() == doubt.label());
+        let earlier: Vec<_> = self.doubts.drain(..).filter(|doubt| !is_found(doubt)).collect();
+        let new = found.iter().filter_map(|hold| Doubt::of(hold, sweeps));
+        self.doubts = new.chain(earlier.iter().cloned()).collect();
         let mut holds = found;
         holds.extend(earlier.into_iter().map(Hold::Earlier));
         holds
@@ -107,8 +108,8 @@ impl Strikes {
         let planned: BTreeSet<_> = plan.objects().iter().map(|candidate| &candidate.uid).collect();
         let before = self.by_uid.len();
         self.by_uid.retain(|uid, _| planned.contains(uid));
-        let arose: Vec<_> = plan.holds().iter().filter_map(Doubt::of).collect();
-        self.doubts.retain(|doubt| self.by_uid.len() < before && arose.contains(doubt));
+        let arose = |doubt: &Doubt| plan.holds().iter().any(|hold| doubt.is_of(hold));
+        self.doubts.retain(|doubt| self.by_uid.len() < before && arose(doubt));
     }
 
     /// Lets every grace begin anew.

@@ -520,7 +520,7 @@ fn name_that_selects_nothing_holds_the_pass() {
     let patterns = |texts: &[&str]| texts.iter().map(|text| text.parse().unwrap()).collect::<Vec<KindPattern>>();
     let adapters = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<_>>();
     let own: &[&str] = &["dns"];
-    let cases: [(&str, &[&str], &[&str], &[&str], Option<&str>); 8] = [
+    let cases: [(&str, &[&str], &[&str], &[&str], Option<&str>); 11] = [
         ("everything is there", &["core/ConfigMap"], &[], own, None),
         ("no pattern", &[], &[], own, None),
         (
@@ -530,6 +530,15 @@ fn name_that_selects_nothing_holds_the_pass() {
             own,
             Some("`batch/Jobs` in `kinds.include` selects no kind"),
         ),
+        (
+            "a misspelt exclusion",
+            &[],
+            &["core/ConfigMaps"],
+            own,
+            Some("`core/ConfigMaps` in `kinds.exclude` selects no kind"),
+        ),
+        ("the same in any group", &[], &["ConfigMap2"], own, Some("`ConfigMap2` in `kinds.exclude` selects no kind")),
+        ("an exclusion of what another cluster has", &[], &["cert-manager.io/Issuer", "metrics.k8s.io/*"], own, None),
         ("nothing is left", &["core/ConfigMap"], &["core/ConfigMap"], own, Some("`kinds` selects no kind that can be")),
         (
             "a misspelt adapter",

@@ -1,12 +1,14 @@
 //! A doubt about the API's memory, and what comes after its leader.
 
 use anyhow::{Context as _, Result, ensure};
+use lifecycle_e2e::{PATIENCE, await_condition};
 use serde_json::{Value, json};
 
 use crate::program::{Setup, Sweeper};
 use crate::world::{CANARY, World};
 
 const DOUBTS: &str = "hyperfleet.io/sweep-doubts";
+const HELD: &str = "hyperfleet.io/sweep-held-plan";
 
 fn setup(world: &World) -> Result<Setup> {
     let setup = world.sweeper()?.with("limits.percent", 40).with("grace", "1ms");
@@ -98,6 +100,13 @@ async fn doubt_of_an_earlier_leader_ends_with_an_approval() -> Result<()> {
     let is_held = |entry: &Value| entry["due"] == 2 && entry["plan"].is_string();
     let held = sweeper.await_log("a plan that the raised limit alone does not release", is_held).await?;
     world.assert_names(&["a", "b", "c", "one", "two"]).await?;
+    // Who removes the leader's notes ends no doubt: the next pass writes them again.
+    world.patch_lease(&json!({ "metadata": { "annotations": { DOUBTS: null, HELD: null } } })).await?;
+    await_condition("the doubt to be written again", PATIENCE, async || {
+        ensure!(kept_doubts(&world).await?.is_some(), "the Lease has none");
+        Ok(())
+    })
+    .await?;
     let approved = world.sweeper()?.output(&["approve", held["plan"].as_str().context("the plan")?]).await?;
     ensure!(approved.status.success(), "{approved:?}");
     world.await_names(&["a", "b", "c"]).await?;

@@ -13,6 +13,7 @@ struct World {
     policy: Policy,
     candidates: Vec<Candidate>,
     unread: Vec<String>,
+    sweeps: &'static str,
     distrust: Option<Hold>,
     contents: Contents,
 }
@@ -31,6 +32,7 @@ impl World {
             policy: Policy { limits: Limits { objects: limit, share: Share::Percent(100) }, ..policy() },
             candidates: (0..objects).map(candidate).collect(),
             unread: Vec::new(),
+            sweeps: "all",
             distrust: None,
             contents: Contents::of(["configmaps.".to_owned()]),
         }
@@ -53,6 +55,7 @@ impl World {
             candidates: gone.cloned().collect(),
             contents: &self.contents,
             unread: self.unread.clone(),
+            sweeps: self.sweeps,
         };
         reading.judge(&mut self.strikes, &self.policy)
     }
@@ -104,17 +107,20 @@ type Disturb = fn(&mut World);
 
 #[test]
 fn doubt_stays_while_a_pass_cannot_show_that_all_is_back() {
-    let disturbances: [(&str, Disturb, &[OwnerAnswer]); 3] = [
+    let disturbances: [(&str, Disturb, &[OwnerAnswer]); 5] = [
         ("an unknown answer", |_| {}, &[LIVES, UNKNOWN]),
         ("an incomplete inventory", |world| world.unread.push("Job: forbidden".to_owned()), &[LIVES]),
         ("answers without trust", |world| world.distrust = Some(canary()), &[LIVES]),
+        ("a pass that sweeps other kinds", |world| world.sweeps = "less", &[LIVES]),
+        ("no object that tells of the API", |world| world.candidates.clear(), &[]),
     ];
     for (name, disturb, answers) in disturbances {
         let mut world = World::new(3, 0);
         assert_eq!(world.plan(&[GONE], 1).1, ["too_many_orphans"]);
         disturb(&mut world);
         assert!(world.plan(answers, 2).1.contains(&"too_many_orphans"), "{name}");
-        (world.unread, world.distrust) = (Vec::new(), None);
+        (world.unread, world.sweeps, world.distrust) = (Vec::new(), "all", None);
+        world.candidates = World::new(3, 0).candidates;
         assert_eq!(world.plan(&[GONE], 3).1, ["too_many_orphans"], "{name}");
         world.policy.limits.objects = 9;
         assert_eq!(world.plan(&[GONE], 4).1, ["too_many_orphans"], "{name}");
@@ -148,6 +154,19 @@ fn newer_doubt_replaces_the_older_one_of_its_kind() {
     let said: Vec<_> = holds.iter().map(ToString::to_string).collect();
     assert!(said[0].starts_with("an earlier pass found that 3 of 5 objects are orphans"), "{said:?}");
     assert_eq!(holds.iter().map(Hold::label).collect::<Vec<_>>(), ["too_many_orphans", "api_went_back"]);
+}
+
+#[test]
+fn doubt_is_not_replaced_by_one_of_a_pass_that_sweeps_less() {
+    let mut world = World::new(5, 1);
+    world.plan(&[GONE, GONE, GONE], 1);
+    world.sweeps = "less";
+    let holds = world.pass(&[GONE, GONE], 2).holds;
+    assert_eq!(holds.iter().map(Hold::label).collect::<Vec<_>>(), ["too_many_orphans", "too_many_orphans"]);
+    assert!(holds.iter().any(|hold| hold.to_string().contains("3 of 5 objects")), "{holds:?}");
+    assert_eq!(world.plan(&[LIVES], 3).1, ["too_many_orphans"], "that of the pass that swept more");
+    world.sweeps = "all";
+    assert_eq!(world.plan(&[LIVES], 4).1, Vec::<&str>::new());
 }
 
 #[test]

@@ -80,7 +80,7 @@ fn hash_depends_on_the_reasons_and_not_on_their_figures() {
     assert_eq!(hash(vec![many(2), canary()]), hash(vec![canary(), many(3)]));
     assert_eq!(
         hash(vec![many(2)]),
-        hash(vec![Hold::Earlier(Doubt::of(&many(2)).unwrap())]),
+        hash(vec![Hold::Earlier(Doubt::of(&many(2), "all").unwrap())]),
         "in whichever pass it arose"
     );
     let distinct =

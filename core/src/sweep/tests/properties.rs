@@ -75,7 +75,16 @@ fn run(pass: &Pass, strikes: &mut Strikes, policy: &Policy, now: Timestamp) -> B
     candidates.retain(|candidate| answer(&candidate.resource_id) == OwnerAnswer::Gone);
     let unread = if pass.objects.iter().all(|seen| seen.is_read) { vec![] } else { vec!["a kind".to_owned()] };
     let asked = Asked { from: now, until: now };
-    let reading = Reading { census: &census, answer, asked, distrust: None, candidates, contents: &contents, unread };
+    let reading = Reading {
+        census: &census,
+        answer,
+        asked,
+        distrust: None,
+        candidates,
+        contents: &contents,
+        unread,
+        sweeps: "all",
+    };
     let plan = reading.judge(strikes, policy).plan();
     plan.objects().iter().map(|candidate| candidate.uid.clone()).collect()
 }

@@ -117,7 +117,7 @@ fn approval_releases_exactly_its_plan_until_it_expires() {
 #[test]
 fn empty_plan_cannot_be_approved() {
     let [_, _, _, too_many, ..] = holds();
-    for hold in [too_many.clone(), Hold::Earlier(Doubt::of(&too_many).unwrap())] {
+    for hold in [too_many.clone(), Hold::Earlier(Doubt::of(&too_many, "all").unwrap())] {
         let plan = SweepPlan::new(Vec::new(), vec![hold]);
         let approval = Approval { hash: plan.hash().to_owned(), expires: at(100) };
         assert_eq!(release(&plan, Some(&approval), at(0)), Release::Held);
@@ -127,7 +127,7 @@ fn empty_plan_cannot_be_approved() {
 #[test]
 fn approval_does_not_release_what_the_pass_did_not_see() {
     let [_, _, _, _, other, ..] = holds();
-    let earlier = Hold::Earlier(Doubt::of(&other).unwrap());
+    let earlier = Hold::Earlier(Doubt::of(&other, "all").unwrap());
     for (hold, is_approvable) in
         holds().into_iter().chain([earlier]).zip([false, false, false, false, true, false, true, true])
     {
@@ -172,7 +172,7 @@ fn holds_are_printed_with_their_figures() {
         ]
     );
     let [_, _, _, _, doubt, ..] = holds();
-    let earlier = Hold::Earlier(Doubt::of(&doubt).unwrap());
+    let earlier = Hold::Earlier(Doubt::of(&doubt, "all").unwrap());
     assert_eq!(earlier.label(), doubt.label());
     assert_eq!(
         earlier.to_string(),
@@ -183,7 +183,7 @@ fn holds_are_printed_with_their_figures() {
 
 #[test]
 fn doubts_are_read_as_they_were_written() {
-    let doubts: Vec<_> = holds().iter().filter_map(Doubt::of).collect();
+    let doubts: Vec<_> = holds().iter().filter_map(|hold| Doubt::of(hold, "all")).collect();
     assert_eq!(
         doubts.iter().map(Doubt::label).collect::<Vec<_>>(),
         ["no_resources", "too_many_orphans", "api_went_back"]
