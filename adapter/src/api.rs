@@ -62,6 +62,11 @@ pub trait Api: Send + Sync + 'static {
     /// The URL that a request for `url` goes to: a path below the API's base URL, or an absolute URL of another
     /// host.
     fn resolve_url(&self, url: &str) -> String;
+
+    /// Whether a person prepared the answers, as for a dry run. Such answers need not say whose documents they are.
+    fn is_prepared(&self) -> bool {
+        false
+    }
 }
 
 #[cfg(test)]

@@ -16,7 +16,6 @@ pub mod expected;
 pub mod input;
 pub mod legacy;
 pub mod life;
-pub mod redact;
 pub mod scenario;
 pub mod series;
 pub mod text;

@@ -106,7 +106,7 @@ impl<'a, A: Api> Fetcher<'a, A> {
             });
         }
         let resolved = self.api.resolve_url(&request.url);
-        match (meaning(self.event, &request, &resolved, &answer), answer) {
+        match (meaning(self.event, &request, &resolved, &answer, self.api.is_prepared()), answer) {
             (Meaning::Success, answer) => {
                 let body = answer.map(|answer| answer.body).unwrap_or_default();
                 self.note_deletion(&request, &resolved, &body);
@@ -201,6 +201,10 @@ mod tests {
 
         fn resolve_url(&self, url: &str) -> String {
             format!("/api/hyperfleet/v1{url}")
+        }
+
+        fn is_prepared(&self) -> bool {
+            true
         }
     }
 

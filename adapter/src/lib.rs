@@ -27,6 +27,7 @@ pub mod metrics;
 pub mod observe;
 pub mod pass;
 pub mod pipeline;
+pub mod redact;
 pub mod secret;
 pub mod serve;
 pub mod trace;

@@ -22,6 +22,7 @@ use lifecycle_core::scope::Scope;
 use lifecycle_core::stage::Phase;
 use lifecycle_core::task::{Discover, Task};
 use lifecycle_core::template::Template;
+use lifecycle_core::write::Executed;
 use tokio::time::Instant;
 
 use crate::api::Api;
@@ -29,6 +30,7 @@ use crate::executor::execute;
 use crate::fetch::Fetcher;
 use crate::observe::find_all;
 use crate::pass::PassReport;
+use crate::redact::Redactor;
 use crate::trace::TraceContext;
 use crate::transport::Transport;
 
@@ -136,7 +138,11 @@ impl<T: Transport, A: Api> Pipeline<T, A> {
             match planner.next(scope) {
                 Next::Read(reads) => self.read(reads, &mut planner, scope, deadline).await,
                 Next::Write(step) => {
-                    let executed = execute(&self.transport, step.command, deadline).await;
+                    let mut executed = execute(&self.transport, step.command, deadline).await;
+                    if let Executed::Failed(error) | Executed::PatchFailed { error, .. } = &mut executed {
+                        // The server may quote a value that it refuses.
+                        error.message = Redactor::of(&self.task, scope, []).text(&error.message).into_owned();
+                    }
                     planner.record(scope, executed);
                 }
                 Next::Done => return planner.into_outcomes(),

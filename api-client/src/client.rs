@@ -217,6 +217,16 @@ struct Prepared {
     timeout: Duration,
 }
 
+/// Whether an answer comes from a cache: by its age, by the warning 110 that it is stale (RFC 7234), or by the header that
+/// content delivery networks send.
+fn is_cached(headers: &HeaderMap) -> bool {
+    let begins = |name: &str, with: &str| {
+        let is_so = |value: &HeaderValue| value.to_str().is_ok_and(|value| value.to_lowercase().starts_with(with));
+        headers.get_all(name).iter().any(is_so)
+    };
+    headers.get_all(AGE).iter().any(|age| age != "0") || begins("warning", "110") || begins("x-cache", "hit")
+}
+
 /// Reads the URL under which the API answers.
 ///
 /// # Errors
@@ -350,7 +360,7 @@ impl Client {
         let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
         let retry_after = header(RETRY_AFTER).and_then(|value| retry::retry_after(value, Timestamp::now()));
         let content_type = header(CONTENT_TYPE).map(str::to_owned);
-        let cached = response.headers().get_all(AGE).iter().any(|age| age != "0");
+        let cached = is_cached(response.headers());
         let status = response.status();
         let redirect = status.is_redirection().then(|| target(header(LOCATION), &outgoing.url));
         let body = read_body(response, watched).await?;

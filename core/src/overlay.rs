@@ -38,6 +38,9 @@ pub(crate) const REASON_NOT_RENDERED: &str = "ReasonNotRendered";
 /// The reason of `Available` while a generation waits for the clock.
 const WAITING: &str = "Waiting";
 
+/// The reason of `Available` for an event that is older than an object.
+const STALE: &str = "StaleEvent";
+
 /// The reason of `Finalized` while an object of a resource with a delete gate exists.
 const OBJECTS_REMAIN: &str = "ObjectsRemain";
 
@@ -110,7 +113,7 @@ pub fn apply(text: String, account: Account<'_>) -> Corrected {
     };
     let lacks_generation = !status.has_generation();
     let mut corrected = fill_in(&mut status) || status.has_repeated_keys;
-    if let Some(unavailable) = failed(account).or_else(|| waiting(account)) {
+    if let Some(unavailable) = failed(account).or_else(|| stale(account)).or_else(|| waiting(account)) {
         correct(&mut status, "Available", &unavailable);
         corrected = true;
     }
@@ -184,6 +187,18 @@ struct Correction {
 /// of all.
 fn failed(account: Account<'_>) -> Option<Correction> {
     failures(account.outcomes.iter())
+}
+
+/// The correction of `Available` for an event that is older than an object: the object is not what this generation asks
+/// for. The API discards a report that is late; it keeps one after its database was restored from a backup.
+fn stale(account: Account<'_>) -> Option<Correction> {
+    let is_stale = |outcome: &&Outcome| matches!(outcome.decision, Decision::Skip(SkipReason::StaleEvent { .. }));
+    let stale: Vec<&str> = account.outcomes.iter().filter(is_stale).map(name).collect();
+    (!stale.is_empty()).then(|| Correction {
+        status: "False",
+        reason: STALE,
+        message: format!("an object was made for a newer generation than this event's: {}", stale.join(", ")),
+    })
 }
 
 /// The correction of `Available` while a `when` that reads the clock keeps a resource from the event's generation. A

@@ -4,7 +4,9 @@
 //! here fails; where only the rendered manifest can decide, the result is ambiguous until the manifest is
 //! rendered.
 //!
-//! A resource owns every object that its discovery finds by name. Of the objects that its label selector finds,
+//! A resource owns every object that its discovery finds by name. But a resource that can delete, disown or recreate does
+//! not own one whose labels name another adapter or API resource: two clusters would share the object, and the deletion of
+//! one would delete that of the other. Of the objects that its label selector finds,
 //! the resource owns those whose ownership labels name the resource. An object that the Go adapter wrote has no
 //! label `hyperfleet.io/resource`. The resource owns such an object if no competing selector finds the object or
 //! the object has the rendered name, and none of the object's other ownership labels names another adapter or API
@@ -22,6 +24,8 @@ pub struct Criteria<'a> {
     pub resource: &'a str,
     /// The stamp of this event: the names of the adapter and of the API resource that the labels must have.
     pub stamp: &'a Stamp,
+    /// Whether the resource can delete, disown or recreate an object.
+    pub is_guarded: bool,
     /// The name, namespace and ownership labels of the rendered manifest; `None` if it was not rendered.
     pub identity: Option<&'a Identity>,
     /// The queries of the task's other resources of this kind at the same destination.
@@ -53,8 +57,11 @@ impl Criteria<'_> {
     /// Says whether the resource owns an object that `query` found.
     #[must_use]
     pub fn classify(&self, query: &Query, version: &Version) -> Owned {
-        if matches!(query.by, QueryBy::Name(_)) || self.has_disowned(version) {
+        if self.has_disowned(version) {
             return Owned::Yes;
+        }
+        if matches!(query.by, QueryBy::Name(_)) {
+            return if self.is_guarded && !version.is_disowned() { self.by_labels(version, true) } else { Owned::Yes };
         }
         match version.label(keys::RESOURCE) {
             Some(resource) if resource == self.resource => self.by_labels(version, false),

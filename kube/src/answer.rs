@@ -67,6 +67,8 @@ impl<'a> Expected<'a> {
             let expected = kind.group.is_empty().then(|| format!("{}List", kind.kind));
             self.check("kind", answer.get("kind"), expected.as_deref())?;
         }
+        let version =
+            answer.pointer("/metadata/resourceVersion").and_then(Value::as_str).unwrap_or_default().to_owned();
         let token = answer.pointer("/metadata/continue").and_then(Value::as_str);
         let token = token.filter(|token| !token.is_empty()).map(str::to_owned);
         let items = match answer.get_mut("items").map(Value::take) {
@@ -75,6 +77,10 @@ impl<'a> Expected<'a> {
             Some(Value::Null) => Vec::new(),
             _ => return Err(foreign("it has no list of items")),
         };
+        // An empty list says that objects are absent, so it has to be the server's own.
+        if items.is_empty() && version.is_empty() {
+            return Err(foreign("it is an empty list without metadata.resourceVersion"));
+        }
         let items: Result<_, _> = items
             .into_iter()
             .map(|item| match form {
@@ -108,10 +114,8 @@ impl<'a> Expected<'a> {
         if self.namespaced {
             self.check("metadata.namespace", metadata("namespace"), self.object.namespace.as_deref())?;
         }
-        match self.uid {
-            Some(uid) => self.check("metadata.uid", metadata("uid"), Some(uid)),
-            None => Ok(()),
-        }
+        // Without a UID, nothing was stored.
+        self.check("metadata.uid", metadata("uid"), self.uid)
     }
 
     /// Checks that a field is a non-empty string and, where `expected` is given, equal to it.
@@ -126,7 +130,7 @@ impl<'a> Expected<'a> {
     }
 }
 
-fn foreign(difference: &str) -> Refusal {
+pub(crate) fn foreign(difference: &str) -> Refusal {
     let message = format!(
         "the answer is not the requested object: {difference}; check the proxies between here and the API server"
     );
@@ -191,20 +195,26 @@ mod tests {
         let anywhere = reference("v1", "ConfigMap", None, None);
         assert!(Expected::new(&anywhere, true).object(settings()).is_ok(), "a name that the server chose");
         let cluster = reference("v1", "Namespace", Some("ignored"), Some("a"));
-        let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "a" } });
+        let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "a", "uid": "u" } });
         assert!(Expected::new(&cluster, false).object(namespace).is_ok(), "an object without a namespace");
     }
 
     #[test]
     fn list_must_have_the_requested_kind() {
-        let page = |api_version: &str, kind: &str, items: Value| json!({ "apiVersion": api_version, "kind": kind, "items": items });
-        let item = |namespace: &str| json!([{ "metadata": { "name": "a", "namespace": namespace } }]);
+        let page = |api_version: &str, kind: &str, items: Value| json!({ "apiVersion": api_version, "kind": kind, "metadata": { "resourceVersion": "7" }, "items": items });
+        let item = |namespace: &str| json!([{ "metadata": { "name": "a", "namespace": namespace, "uid": "u" } }]);
         let core = reference("v1", "ConfigMap", Some("team"), None);
         let custom = reference("example.com/v1", "Widget", Some("team"), None);
         let cases = [
             ("a list", &core, page("v1", "ConfigMapList", item("team")), true),
             ("an empty list", &core, page("v1", "ConfigMapList", json!([])), true),
             ("an empty list as null", &core, page("v1", "ConfigMapList", Value::Null), true),
+            (
+                "an empty list that is of no time",
+                &core,
+                json!({ "apiVersion": "v1", "kind": "ConfigMapList", "metadata": {}, "items": [] }),
+                false,
+            ),
             ("a list of another kind as null", &core, page("v1", "SecretList", Value::Null), false),
             ("a custom list", &custom, page("example.com/v1", "WidgetList", item("team")), true),
             ("a custom list with a name of its own", &custom, page("example.com/v1", "Gadgets", item("team")), true),

@@ -8,6 +8,7 @@
 use lifecycle_core::object_ref::ObjectRef;
 use serde_json::Value;
 
+use crate::answer::foreign;
 use crate::call::{Call, Verb};
 use crate::cluster::Cluster;
 use crate::error::Error;
@@ -65,6 +66,10 @@ impl<'a> Pages<'a> {
             Form::MetadataOnly => cluster.sender.send(&call, request).await.map(|WithoutManagedFields(answer)| answer),
         };
         let page = answer.and_then(|answer| endpoint.expected(&self.objects).page(answer, self.form));
+        let page = page.and_then(|(items, next)| match next {
+            Some(next) if next == token => Err(foreign("the token of its next page is that of this page")),
+            next => Ok((items, next)),
+        });
         let (items, token) = page.map_err(|refusal| cluster.refused(&call, refusal))?;
         self.next = token.map_or(Next::Nothing, Next::Token);
         Ok(Some(items))

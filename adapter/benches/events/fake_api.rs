@@ -128,5 +128,6 @@ async fn report(State(counts): State<Arc<Counts>>, Path(id): Path<String>, body:
     }
     drop(passes);
     counts.reports.send_modify(|count| *count += 1);
-    (StatusCode::CREATED, [(CONTENT_TYPE, "application/json")], "{}")
+    // The API answers with the report that it stored.
+    (StatusCode::CREATED, [(CONTENT_TYPE, "application/json")], body)
 }

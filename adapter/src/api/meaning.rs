@@ -2,7 +2,9 @@
 //!
 //! In: the event, a request, its URL as the client resolved it, and the answer. Out: success, "this resource does
 //! not exist", or a failure with its text. A 404 of the API itself counts only if it is the API's own problem
-//! document about the URL; so a proxy's page, or a wrong `base_url`, never ends the pass of an event in silence.
+//! document about the URL; so a proxy's page, or a wrong `base_url`, never ends the pass of an event in silence. A
+//! success counts only if it is the document that was asked for; so what a gateway says of another resource, or
+//! remembers of an older generation, neither writes nor deletes anything.
 
 use http::StatusCode;
 use lifecycle_api_client::lookup::check_absence;
@@ -10,9 +12,12 @@ use lifecycle_api_client::problem::Code;
 use lifecycle_api_client::retry::is_retryable_status;
 use lifecycle_core::api_call::{ApiRequest, Method};
 use lifecycle_core::event::LifecycleEvent;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::Value;
 
 use super::origin::{Origin, document, is_api_path, origin};
-use super::own::{is_report, names_resource_of};
+use super::own::{is_report, names_owner_of, names_resource_of};
 use super::{Answer, ApiFailure};
 use crate::secret::redacted_url;
 
@@ -32,13 +37,15 @@ pub enum Meaning {
     Failed(String),
 }
 
-/// Decides what the answer to a call means; `resolved` is the URL as the client resolved it.
+/// Decides what the answer to a call means; `resolved` is the URL as the client resolved it. An answer that a person
+/// prepared need not say whose document it is.
 #[must_use]
 pub fn meaning(
     event: &LifecycleEvent,
     request: &ApiRequest,
     resolved: &str,
     result: &Result<Answer, ApiFailure>,
+    is_prepared: bool,
 ) -> Meaning {
     let call = || format!("API request failed: {} {}", request.method.as_str(), redacted_url(resolved));
     let answer = match result {
@@ -53,7 +60,8 @@ pub fn meaning(
         format!("{} returned {} {reason} after {attempts} attempt(s): {detail}", call(), status.as_u16())
     };
     if answer.status.is_success() {
-        return match fault_of_success(request, resolved, answer) {
+        let of_document = || if is_prepared { None } else { fault_of_document(event, request, resolved, answer) };
+        return match fault_of_success(request, resolved, answer).or_else(of_document) {
             None => Meaning::Success,
             Some(fault) => Meaning::Failed(text(&fault)),
         };
@@ -87,6 +95,65 @@ fn fault_of_success(request: &ApiRequest, resolved: &str, answer: &Answer) -> Op
         Origin::Unclear if is_get => document(answer).err().map(|fault| format!("an answer {fault}")),
         Origin::Api | Origin::Unclear => None,
     }
+}
+
+/// What an answer of the API has of a resource, or of a report.
+#[derive(Deserialize)]
+struct Document {
+    id: Option<Value>,
+    generation: Option<Value>,
+    adapter: Option<Value>,
+    /// Named here so that a document which has it twice is refused: it decides about deletions.
+    #[serde(rename = "deleted_time")]
+    _deleted_time: Option<IgnoredAny>,
+}
+
+/// Says why a JSON object is not the document that was asked for: that of the event's own resource or of its owner, or the
+/// report that was sent.
+fn fault_of_document(event: &LifecycleEvent, request: &ApiRequest, resolved: &str, answer: &Answer) -> Option<String> {
+    if !is_api_path(resolved) || answer.body.is_empty() {
+        return None;
+    }
+    // The body is JSON; what fails is a field that it has twice.
+    let document = || serde_json::from_str::<Document>(&answer.body);
+    let twice = |error: serde_json::Error| format!("the answer is no document of the API: {error}");
+    let shown = |value: Option<Value>| value.map_or_else(|| "none".to_owned(), |value| value.to_string());
+    if is_report(resolved) && request.method != Method::Get {
+        let sent = serde_json::from_str::<Document>(request.body.as_deref()?).ok()?.adapter?;
+        let stored = match document() {
+            Ok(stored) => stored.adapter,
+            Err(error) => return Some(twice(error)),
+        };
+        return (stored.as_ref() != Some(&sent)).then(|| {
+            format!("the answer is not the report that was sent: its `adapter` is {}, not {sent}", shown(stored))
+        });
+    }
+    if request.method != Method::Get || is_report(resolved) {
+        return None;
+    }
+    let id = if names_resource_of(event, resolved) {
+        &event.resource_id
+    } else {
+        &event.owner.as_ref().filter(|owner| names_owner_of(owner, resolved))?.id
+    };
+    if answer.status != StatusCode::OK {
+        return Some("the API never answers a read with this status".to_owned());
+    }
+    let Document { id: named, generation, .. } = match document() {
+        Ok(document) => document,
+        Err(error) => return Some(twice(error)),
+    };
+    if named.as_ref().and_then(Value::as_str) != Some(id) {
+        return Some(format!("the answer is not the document of {id}: its `id` is {}", shown(named)));
+    }
+    let generation = generation.as_ref().and_then(Value::as_i64)?;
+    (*id == event.resource_id && generation < event.generation.0).then(|| {
+        format!(
+            "the answer is out of date: its `generation` is {generation}, and the event is about {}; a cache or a copy \
+             of the API answers",
+            event.generation.0
+        )
+    })
 }
 
 fn stranger(instead: &str) -> String {
@@ -124,13 +191,13 @@ mod tests {
             timeout,
             retry_attempts,
             retry_backoff,
-            body: None,
+            body: (method == Method::Put).then(|| r#"{"adapter":"a"}"#.to_owned()),
             headers: Vec::new(),
         }
     }
 
     fn of(method: Method, url: &str, answer: Answer) -> (&'static str, String) {
-        match meaning(&event("c-1", "Cluster", PATH), &request(method), url, &Ok(answer)) {
+        match meaning(&event("c-1", "Cluster", PATH), &request(method), url, &Ok(answer), false) {
             Meaning::Success => ("success", String::new()),
             Meaning::Gone(text) => ("gone", text),
             Meaning::NotFound(text) => ("not found", text),
@@ -185,10 +252,39 @@ mod tests {
         let json = |body| answer(200, "application/json", body);
         let page = || answer(200, "text/html", "<html>");
         let cases = [
-            ("a resource", Method::Get, PATH, json("{}"), "success"),
+            ("the resource", Method::Get, PATH, json(r#"{"id":"c-1","generation":1}"#), "success"),
+            ("the resource, which is newer", Method::Get, PATH, json(r#"{"id":"c-1","generation":2}"#), "success"),
+            ("the resource, without its generation", Method::Get, PATH, json(r#"{"id":"c-1"}"#), "success"),
+            ("the resource, out of a cache", Method::Get, PATH, json(r#"{"id":"c-1","generation":0}"#), "failed"),
+            ("another resource", Method::Get, PATH, json(r#"{"id":"c-2","deleted_time":"x"}"#), "failed"),
+            ("an error", Method::Get, PATH, json(r#"{"error":"timed out"}"#), "failed"),
+            (
+                "a field twice",
+                Method::Get,
+                PATH,
+                json(r#"{"id":"c-1","deleted_time":null,"deleted_time":"x"}"#),
+                "failed",
+            ),
+            ("nobody's document", Method::Get, PATH, json("{}"), "failed"),
+            (
+                "a status that no read has",
+                Method::Get,
+                PATH,
+                answer(202, "application/json", r#"{"id":"c-1"}"#),
+                "failed",
+            ),
+            ("another resource of the API", Method::Get, PLACEMENT, json("{}"), "success"),
             ("a page", Method::Get, PATH, page(), "failed"),
             ("no content", Method::Get, PATH, answer(204, "", ""), "failed"),
-            ("a stored report", Method::Put, REPORTS, answer(201, "application/json", "{}"), "success"),
+            ("a stored report", Method::Put, REPORTS, answer(201, "application/json", r#"{"adapter":"a"}"#), "success"),
+            (
+                "another adapter's report",
+                Method::Put,
+                REPORTS,
+                answer(201, "application/json", r#"{"adapter":"b"}"#),
+                "failed",
+            ),
+            ("an error in place of the report", Method::Put, REPORTS, json(r#"{"error":"down"}"#), "failed"),
             ("a discarded report", Method::Put, REPORTS, answer(204, "", ""), "success"),
             ("a report that a page answers", Method::Put, REPORTS, page(), "failed"),
             ("a report that nothing answers", Method::Put, REPORTS, answer(200, "", ""), "failed"),
@@ -255,7 +351,9 @@ mod tests {
         }
         let unanswered = Err(ApiFailure { attempts: 2, message: "connection refused".to_owned() });
         let event = event("c-1", "Cluster", PATH);
-        let Meaning::Failed(text) = meaning(&event, &request(Method::Get), "/x", &unanswered) else { panic!("failed") };
+        let Meaning::Failed(text) = meaning(&event, &request(Method::Get), "/x", &unanswered, false) else {
+            panic!("failed")
+        };
         assert_eq!(text, "API request failed: GET /x after 2 attempt(s): connection refused");
         let long = of(Method::Get, "/x", answer(400, "", &"ä".repeat(QUOTE_LIMIT))).1;
         assert!(long.len() < QUOTE_LIMIT + 200 && long.ends_with('…'), "{}", long.len());

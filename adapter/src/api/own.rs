@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use lifecycle_core::event::LifecycleEvent;
+use lifecycle_core::event::{LifecycleEvent, OwnerReference};
 use percent_encoding::percent_decode_str;
 
 /// The last path segment of the URL to which an adapter reports conditions.
@@ -26,6 +26,12 @@ pub fn names_resource_of(event: &LifecycleEvent, resolved: &str) -> bool {
         [above @ .., last] if last == STATUSES && is_resource(above) => true,
         segments => is_resource(segments),
     }
+}
+
+/// Whether a resolved URL names the owner of the event's resource, as far as the path's end tells.
+pub(super) fn names_owner_of(owner: &OwnerReference, resolved: &str) -> bool {
+    let path = resolved.split(['?', '#']).next().unwrap_or_default();
+    !owner.id.is_empty() && segments(path).last().is_some_and(|last| *last == owner.id)
 }
 
 /// Whether a resolved URL is one to which adapters report conditions.

@@ -269,6 +269,10 @@ impl Api for CannedApi {
     async fn call(&self, request: &ApiRequest, _context: &CallContext) -> Result<Answer, ApiFailure> {
         Ok(self.answer(request.method.as_str(), &self.resolve_url(&request.url)))
     }
+
+    fn is_prepared(&self) -> bool {
+        true
+    }
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::Value;
 use similar::TextDiff;
 
-use super::redact::Redactor;
+use crate::redact::Redactor;
 
 /// The number of unchanged lines around a change: enough to see the container or condition that it is in.
 const CONTEXT: usize = 3;

@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::diff::ObjectDiff;
-use super::redact::Redactor;
+use crate::redact::Redactor;
 use crate::transport::memory::ApplyResult;
 
 pub use build::Recording;

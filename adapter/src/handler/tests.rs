@@ -58,6 +58,10 @@ impl Api for FakeApi {
         let base = "http://api.example".parse().map(|base| Base::new(base, "v1"));
         base.map_or_else(|_| url.to_owned(), |base| base.resolve(url))
     }
+
+    fn is_prepared(&self) -> bool {
+        true
+    }
 }
 
 /// Captures log lines of level info and above.

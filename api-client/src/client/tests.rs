@@ -189,6 +189,23 @@ async fn answer_with_an_age_above_zero_is_cached() {
 }
 
 #[tokio::test]
+async fn answer_that_a_cache_marks_is_cached() {
+    let cases = [
+        ("stale", "warning", "110 - \"Response is Stale\"", true),
+        ("another warning", "warning", "299 - \"old API\"", false),
+        ("from the edge", "x-cache", "HIT from edge-7", true),
+        ("through the edge", "x-cache", "MISS from edge-7", false),
+    ];
+    for (name, header, value, expected) in cases {
+        let mut answer = status(404);
+        answer.headers_mut().append(header, HeaderValue::from_static(value));
+        let server = Scripted::start([answer]).await.unwrap();
+        let answer = call(&client(settings(server.url())), &Request::get("x")).await.unwrap();
+        assert_eq!(answer.cached, expected, "{name}");
+    }
+}
+
+#[tokio::test]
 async fn refused_token_is_retried_once_if_the_file_has_a_new_one() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("token");

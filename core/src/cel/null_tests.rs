@@ -1,12 +1,16 @@
 //! Finds tests for the presence of a field that the API may send as null: null has a presence, and no value.
 //!
-//! In: a syntax tree. Out: a [`NullTest`] for each `has(a.k)`, `a.?k.hasValue()` and `"k" in a` of such a field,
-//! unless the expression also compares that field with null. Fails: nothing.
+//! In: a syntax tree. Out: a [`NullTest`] for each `has(a.k)`, `a.?k.hasValue()` and `"k" in a` of such a field, and for
+//! each other test of `a` that holds for a null field and not for a missing one; unless the expression also compares that
+//! field with null. Fails: nothing.
 
 use cel::common::ast::{Expr, IdedExpr, LiteralValue, operators};
+use jiff::Timestamp;
+use serde_json::{Value, json};
 
 use super::lint::read_key;
-use super::{abstract_value, readings, walk};
+use super::{Expression, abstract_value, environment, readings, walk};
+use crate::scope::Scope;
 
 /// Optional fields of a resource of the API whose names Kubernetes does not use. The API may leave such a field out, or
 /// send null.
@@ -46,7 +50,60 @@ pub(super) fn find(root: &IdedExpr) -> Vec<NullTest> {
             found.push(test);
         }
     }
+    let mut judged = usize::MAX;
+    for node in walk::nodes(root) {
+        if node.depth > judged {
+            continue;
+        }
+        judged = usize::MAX;
+        let Some((object, field)) = sole_variable(node.expr).zip(NULLABLE.iter().find(|field| names(node.expr, field)))
+        else {
+            continue;
+        };
+        // Where both are known, the parts of this part decide nothing more.
+        let of_null = holds(node.expr, &object, json!({ *field: null }));
+        let (Some(of_null), Some(of_absent)) = (of_null, holds(node.expr, &object, json!({}))) else { continue };
+        judged = node.depth;
+        let comparison = format!("{object}.?{field}.orValue(null) != null");
+        let test = NullTest { field: (*field).to_owned(), comparison };
+        if of_null && !of_absent && !compared.contains(field) && !found.contains(&test) {
+            found.push(test);
+        }
+    }
     found
+}
+
+/// The only variable that a part reads, if it reads just one.
+fn sole_variable(part: &Expr) -> Option<String> {
+    let root = super::node::node(part.clone());
+    let mut names = walk::nodes(&root).filter_map(|node| match node.expr {
+        Expr::Ident(name)
+            if !(name == "optional" || name.starts_with('@') || node.binds(name) || environment::is_type(name)) =>
+        {
+            Some(name.clone())
+        }
+        _ => None,
+    });
+    let first = names.next()?;
+    names.all(|name| name == first).then_some(first)
+}
+
+/// Whether a part names a field.
+fn names(part: &Expr, field: &str) -> bool {
+    let root = super::node::node(part.clone());
+    walk::nodes(&root).any(|node| match node.expr {
+        Expr::Select(select) => select.field == field,
+        Expr::Literal(LiteralValue::String(text)) => text.inner() == field,
+        _ => false,
+    })
+}
+
+/// Whether a test holds if its variable has this value; `None` if it is no test, or fails.
+fn holds(test: &Expr, variable: &str, value: Value) -> Option<bool> {
+    let test = Expression::of_tree(String::new(), super::node::node(test.clone()));
+    let mut scope = Scope::new(Timestamp::UNIX_EPOCH);
+    scope.set(variable, value);
+    test.evaluate_typed(&scope).ok()??.value.as_bool()
 }
 
 /// The last key of the path that a comparison compares with null.

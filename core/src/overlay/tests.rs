@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::decision::UpdateReason;
-use crate::id::GroupVersionKind;
+use crate::id::{Generation, GroupVersionKind};
 use crate::outcome::OutcomeResult;
 use crate::stage::Phase;
 use crate::warning::Warning;
@@ -171,6 +171,16 @@ fn body_that_is_no_status_is_unchanged() {
         apply(&mut corrected, &[failed("a", FailReason::Invalid, "m"), disowned("b")]);
         assert_eq!(corrected, payload);
     }
+}
+
+#[test]
+fn object_of_a_newer_generation_is_not_available_to_an_older_event() {
+    let stale = SkipReason::StaleEvent { live: Generation(9), desired: Generation(2) };
+    let mut payload = json!({ "adapter": "a", "conditions": [{ "type": "Available", "status": "True" }] });
+    apply(&mut payload, &[skipped("job", stale)]);
+    let available = &payload["conditions"][0];
+    assert_eq!((&available["status"], &available["reason"]), (&json!("False"), &json!("StaleEvent")));
+    assert_eq!(available["message"], "an object was made for a newer generation than this event's: job");
 }
 
 #[test]

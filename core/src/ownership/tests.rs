@@ -62,7 +62,13 @@ fn classified(
     identity: &Identity,
 ) -> (Owned, Owned) {
     let (stamp, version) = (stamp(), version(labels, annotations));
-    let criteria = |identity| Criteria { resource: "job", stamp: &stamp, identity, competing: competing.to_vec() };
+    let criteria = |identity| Criteria {
+        resource: "job",
+        stamp: &stamp,
+        is_guarded: true,
+        identity,
+        competing: competing.to_vec(),
+    };
     (criteria(None).classify(&by_labels(), &version), criteria(Some(identity)).classify(&by_labels(), &version))
 }
 
@@ -92,6 +98,29 @@ fn ownership_labels_decide_with_the_authors_values() {
             of_its_own,
             "{name}: in a manifest with labels of its own"
         );
+    }
+}
+
+#[test]
+fn object_of_another_resource_is_not_owned_by_its_name_where_it_could_be_deleted() {
+    use Owned::{Ambiguous, No, Yes};
+    let (plain, shared) = (identity("x", json!({})), identity("x", json!({ keys::RESOURCE_ID: "c2" })));
+    let stamp = stamp();
+    for (name, labels, guarded, of_its_manifest) in [
+        ("ours", labels("tester", "c1", "job"), (Yes, Yes), Yes),
+        ("without labels", json!({}), (Yes, Yes), Yes),
+        ("another cluster's", labels("tester", "c2", "job"), (Ambiguous, No), Yes),
+        ("another adapter's", labels("somebody", "c1", "job"), (Ambiguous, No), No),
+        ("of a former name of the entry", labels("tester", "c1", "other"), (Yes, Yes), Yes),
+    ] {
+        let version = version(&labels, &json!({}));
+        let classify = |is_guarded, identity| {
+            let criteria = Criteria { resource: "job", stamp: &stamp, is_guarded, identity, competing: Vec::new() };
+            criteria.classify(&by_name("x"), &version)
+        };
+        assert_eq!((classify(true, None), classify(true, Some(&plain))), guarded, "{name}");
+        assert_eq!(classify(true, Some(&shared)), of_its_manifest, "{name}: as the manifest writes it");
+        assert_eq!(classify(false, None), Yes, "{name}: nothing can delete it");
     }
 }
 
@@ -162,8 +191,13 @@ fn disowned_object_counts_as_its_former_owners() {
 #[test]
 fn object_found_by_name_is_owned_without_labels() {
     let stamp = stamp();
-    let criteria =
-        Criteria { resource: "job", stamp: &stamp, identity: None, competing: vec![CompetingSelector::Unknown] };
+    let criteria = Criteria {
+        resource: "job",
+        stamp: &stamp,
+        is_guarded: false,
+        identity: None,
+        competing: vec![CompetingSelector::Unknown],
+    };
     for labels in [json!({}), labels("somebody", "c2", "other"), json!({ keys::DISOWNED: "c2" })] {
         assert_eq!(criteria.classify(&by_name("x"), &version(&labels, &json!({}))), Owned::Yes);
     }

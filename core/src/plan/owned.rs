@@ -21,6 +21,7 @@ use crate::manifest::{Desired, Identity};
 use crate::observation::{Observation, QueryBy, Version};
 use crate::ownership::{CompetingSelector, Criteria, Owned};
 use crate::scope::Scope;
+use crate::task::{Recreate, Resource};
 
 /// The objects that a resource owns, among those that were found.
 #[derive(Debug, Default)]
@@ -38,6 +39,15 @@ impl Ownership {
     pub(super) fn written(&self) -> &[usize] {
         if self.is_foreign { &[] } else { &self.places }
     }
+}
+
+/// Whether a resource can delete, disown or recreate an object.
+fn is_guarded(resource: &Resource) -> bool {
+    let gates = &resource.gates;
+    gates.delete.is_some()
+        || gates.orphan.is_some()
+        || matches!(gates.recreate, Some(Recreate::When(_)))
+        || resource.retention.is_some()
 }
 
 #[cfg(test)]
@@ -60,7 +70,10 @@ impl Planner<'_> {
         COMPUTED.set(COMPUTED.get() + 1);
         // Without the resource id, every object would look like another API resource's: it would count as
         // absent, and nobody would delete it.
-        if let (QueryBy::Labels(_), Some(fault)) = (&query.by, self.missing_id()) {
+        let resource = &self.task.resources[index];
+        let has_id = || versions.iter().any(|version| version.label(keys::RESOURCE_ID).is_some());
+        let needs_id = matches!(query.by, QueryBy::Labels(_)) || (is_guarded(resource) && has_id());
+        if needs_id && let Some(fault) = self.missing_id() {
             return Err(format!("ownership is told by the label `{}`, which has no value: {fault}", keys::RESOURCE_ID));
         }
         let unknown = self.unknown();
@@ -128,8 +141,14 @@ impl Planner<'_> {
             Some(Err(_)) | None => self.stamp.generation,
         };
         let owned = ownership.map(|ownership| self.versions(index, &ownership.places)).unwrap_or_default();
-        current(owned, generation)
-            .or_else(|| versions.iter().max_by(|a, b| a.generation().cmp(&b.generation()).then(b.name().cmp(a.name()))))
+        // Another API resource's object of this name is none to a resource that could delete it.
+        let hides_others = matches!(self.slots[index].query.as_ref().map(|query| &query.by), Some(QueryBy::Name(_)))
+            && ownership.is_some()
+            && is_guarded(&self.task.resources[index]);
+        current(owned, generation).or_else(|| {
+            let others = versions.iter().filter(|_| !hides_others);
+            others.max_by(|a, b| a.generation().cmp(&b.generation()).then(b.name().cmp(a.name())))
+        })
     }
 
     /// By what the objects of a resource are recognised, given its rendered identity.
@@ -141,7 +160,13 @@ impl Planner<'_> {
         });
         let competing = competing
             .map(|(_, (_, slot))| slot.query.as_ref().map_or(CompetingSelector::Unknown, CompetingSelector::Finds));
-        Criteria { resource: &resource.name, stamp: &self.stamp, identity, competing: competing.collect() }
+        Criteria {
+            resource: &resource.name,
+            stamp: &self.stamp,
+            is_guarded: is_guarded(resource),
+            identity,
+            competing: competing.collect(),
+        }
     }
 
     /// Whether objects of two resources can be at one destination.

@@ -202,7 +202,7 @@ async fn object_is_absent_only_if_the_server_names_it() {
 
 #[tokio::test]
 async fn namespace_is_required_only_for_namespaced_kinds() {
-    let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "a" } });
+    let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "a", "uid": "u" } });
     let (server, client) = Server::start(move |_| (200, namespace.clone())).await;
     let cluster = cluster(client);
     let error = cluster.get(&named("ConfigMap", "", "a")).await.unwrap_err();
@@ -253,7 +253,7 @@ async fn failed_lookup_is_not_remembered() {
             }
             "GET /apis/example.com/v1" => (200, widget.clone()),
             _ => {
-                let metadata = json!({ "name": "a", "namespace": "team" });
+                let metadata = json!({ "name": "a", "namespace": "team", "uid": "u" });
                 (200, json!({ "apiVersion": "example.com/v1", "kind": "Widget", "metadata": metadata }))
             }
         }

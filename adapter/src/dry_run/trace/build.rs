@@ -23,9 +23,9 @@ use super::{
     ResourceTrace, Trace,
 };
 use crate::dry_run::diff;
-use crate::dry_run::redact::{self, Redactor};
 use crate::fetch::CallRecord;
 use crate::pass::{PassReport, PassStatus};
+use crate::redact::{self, Redactor};
 use crate::transport::memory::Operation;
 
 /// The largest number up to which a double represents every integer: 2^53.

@@ -9,7 +9,7 @@ use lifecycle_config::document::Path;
 use super::variation::{Variation, variations};
 use super::{Linter, resources};
 use crate::keys;
-use crate::task::{DiscoverBy, Manifest, Recreate, Resource, Task};
+use crate::task::{DiscoverBy, Manifest, ParamSource, Recreate, Resource, Task};
 use crate::template::{Part, Template};
 
 pub(super) fn lint(linter: &mut Linter<'_>) {
@@ -18,7 +18,40 @@ pub(super) fn lint(linter: &mut Linter<'_>) {
             fixed_name(linter, &path, resource);
         }
         shared_selector(linter, &path, resource);
+        renamed(linter, &path, resource);
     }
+}
+
+/// Warns of a discovery by a name that changes with each generation: no later event finds the object any more.
+fn renamed(linter: &mut Linter<'_>, path: &Path, resource: &Resource) {
+    let DiscoverBy::Name(name) = &resource.discovery.by else { return };
+    let task = linter.task;
+    if ![Some(name), resource.discovery.namespace.as_ref()].iter().flatten().any(|it| reads_generation(task, it)) {
+        return;
+    }
+    let message = format!(
+        "changes with each generation, and no event finds the object of the former one: `{}` never deletes it",
+        resource.name
+    );
+    let help = "find the objects by labels (`by_selectors`), or name the object by what never changes";
+    linter.warn(&path.key("discovery").key("by_name"), message, help.to_owned());
+}
+
+/// Whether a template reads the event's generation, by itself or through a param.
+fn reads_generation(task: &Task, template: &Template) -> bool {
+    let of_param = |source: &ParamSource| match source {
+        ParamSource::Event(path) => path == "generation",
+        ParamSource::Path(path) => path == "event.generation",
+        ParamSource::Environment(_)
+        | ParamSource::Config(_)
+        | ParamSource::ApiCall(_)
+        | ParamSource::Expression(_)
+        | ParamSource::File { .. } => false,
+    };
+    template.variables().iter().any(|variable| {
+        variable == "event.generation"
+            || task.params.iter().any(|param| param.name == *variable && of_param(&param.source))
+    })
 }
 
 /// Warns of a fixed name beside `retention`: a new version needs another name than the version before.

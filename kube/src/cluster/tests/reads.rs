@@ -15,7 +15,7 @@ async fn list(cluster: &Cluster) -> Result<Vec<Value>, Error> {
 
 /// Serves two pages of a list, and `last` as the third.
 fn pages(last: (u16, Value)) -> impl Fn(&str) -> (u16, Value) {
-    let item = |name: &str| json!({ "metadata": { "name": name, "namespace": "team" } });
+    let item = |name: &str| json!({ "metadata": { "name": name, "namespace": "team", "uid": "u" } });
     move |line: &str| match line {
         line if line.contains("continue=t1") => (200, page("t2", json!([item("c")]))),
         line if line.contains("continue=t2") => last.clone(),
@@ -24,7 +24,7 @@ fn pages(last: (u16, Value)) -> impl Fn(&str) -> (u16, Value) {
 }
 
 fn page(token: &str, items: Value) -> Value {
-    json!({ "apiVersion": "v1", "kind": "ConfigMapList", "metadata": { "continue": token }, "items": items })
+    json!({ "apiVersion": "v1", "kind": "ConfigMapList", "metadata": { "continue": token, "resourceVersion": "7" }, "items": items })
 }
 
 #[tokio::test]
@@ -32,10 +32,17 @@ async fn list_is_read_to_its_end() {
     let (server, client) = Server::start(pages((200, page("", json!([]))))).await;
     let found = list(&cluster(client)).await.unwrap();
     assert_eq!(found.len(), 3);
-    let third = json!({ "name": "c", "namespace": "team" });
+    let third = json!({ "name": "c", "namespace": "team", "uid": "u" });
     assert_eq!(found[2], json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": third }));
     assert_eq!(server.lines()[1], "GET /api/v1/namespaces/team/configmaps?labelSelector=x%3D1&limit=100");
     assert_eq!(server.lines().len(), 4);
+}
+
+#[tokio::test]
+async fn list_whose_next_page_is_the_same_again_fails() {
+    let error = list(&answering(pages((200, page("t2", json!([]))))).await).await.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Unavailable, "{error}");
+    assert!(error.message.contains("the token of its next page is that of this page"), "{error}");
 }
 
 #[tokio::test]

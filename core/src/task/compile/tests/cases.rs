@@ -108,7 +108,7 @@ pub(super) const PARAMS: &[(&str, &str)] = &[
     ),
     (
         "tests for presence of what may be null",
-        "params:\n  - {name: a, source: {expression: event.?deleted_time.hasValue()}}\n  - {name: b, source: {expression: \"has(event.deleted_time) && 'deleted_by' in event\"}}\n  - {name: c, source: {expression: \"[event].exists(e, has(e.owner_references))\"}}\n  - {name: d, source: {expression: \"has(event.deleted_time) && event.deleted_time != null\"}}\n  - {name: e, source: {expression: event.?deleted_time.orValue(null) != null}}\n",
+        "params:\n  - {name: a, source: {expression: event.?deleted_time.hasValue()}}\n  - {name: b, source: {expression: \"has(event.deleted_time) && 'deleted_by' in event\"}}\n  - {name: c, source: {expression: \"[event].exists(e, has(e.owner_references))\"}}\n  - {name: d, source: {expression: \"has(event.deleted_time) && event.deleted_time != null\"}}\n  - {name: e, source: {expression: event.?deleted_time.orValue(null) != null}}\n  - {name: f, source: {expression: \"event.?deleted_time.orValue('') != ''\"}}\n  - {name: g, source: {expression: \"event.?deleted_by.optMap(t, true).orValue(false)\"}}\n  - {name: h, source: {expression: \"event.generation > 1 && event.exists(k, k == 'deleted_time')\"}}\n  - {name: i, source: {expression: \"event.?deleted_time.orValue('') == ''\"}}\n",
     ),
     (
         "a header that HTTP does not know",

@@ -1,4 +1,4 @@
-//! Keeps secrets out of traces.
+//! Keeps secrets out of traces, and out of what is told of a server's refusal, which may quote them.
 //!
 //! In: the task, the variables at the end of a pass, and the objects of the store. Out: a [`Redactor`], which
 //! replaces secrets in texts, values and objects. Secret are the values of `env` and of the variables that come
@@ -82,6 +82,10 @@ impl Redactor {
         let reads_secret =
             template.variables().iter().any(|path| scope.is_concealed(path.split('.').next().unwrap_or_default()));
         if reads_secret && let Ok(text) = template.render(scope) {
+            // What a manifest that is text makes of the text, such as the content of quotes.
+            if let Ok(value) = serde_saphyr::from_str::<Value>(&text) {
+                self.add(&value);
+            }
             self.add(&Value::from(text.into_owned()));
         }
     }

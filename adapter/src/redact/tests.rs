@@ -1,3 +1,4 @@
+use lifecycle_core::task::compile::{Surroundings, compile};
 use serde_json::json;
 
 use super::*;
@@ -24,6 +25,21 @@ fn secret_is_redacted_as_a_whole_and_within_text() {
     for (text, expected) in cases {
         assert_eq!(redactor.text(text), expected, "{text}");
     }
+}
+
+#[test]
+fn refusal_that_quotes_a_secret_is_told_without_it() {
+    let text = "params: [{name: token, source: env.TOKEN}]\nresources:\n  - name: a\n    manifest:\n      apiVersion: v1\n      \
+                kind: ConfigMap\n      metadata: {name: a, namespace: n, labels: {b: 'x-{{ .token | upper }}'}}\n    \
+                discovery: {namespace: n, by_name: a}\n";
+    let surroundings = Surroundings { read: &|_| Err(String::new()), environment: &|_| Some("s3cret".to_owned()) };
+    let task = compile("task.yaml", text, &surroundings).task.unwrap();
+    let mut scope = Scope::new(jiff::Timestamp::UNIX_EPOCH);
+    scope.set("token", json!("s3cret"));
+    scope.conceal("token", true);
+    let redactor = Redactor::of(&task, &scope, []);
+    let refusal = "invalid label value \"x-S3CRET\", got s3cret";
+    assert_eq!(redactor.text(refusal), "invalid label value \"[redacted]\", got [redacted]");
 }
 
 #[test]
