@@ -159,7 +159,9 @@ fn locate<'v>(object: &'v mut Value, segments: &[Segment]) -> Option<(Path, &'v 
 /// The type that a value should have, from the library's sentence, without the value that the sentence quotes.
 fn wanted(reason: &str) -> String {
     // Only base64 and times have sentences of their own.
-    let Some((_, expected)) = reason.rsplit_once("expected ") else { return "text of another form".to_owned() };
+    let Some((_, expected)) = reason.rsplit_once("expected ") else {
+        return "base64 (`| b64enc`, or plain text in `stringData`) or a time as in RFC 3339".to_owned();
+    };
     let wanted = match expected {
         "i8" | "i16" | "i32" | "i64" | "u8" | "u16" | "u32" | "u64" => INTEGER,
         "f32" | "f64" => NUMBER,

@@ -51,7 +51,9 @@ fn fields_of_another_type_are_named() {
         (
             "no base64",
             map("Secret", json!({"a": "%"})),
-            vec!["data.a: is text, and Kubernetes wants text of another form"],
+            vec![
+                "data.a: is text, and Kubernetes wants base64 (`| b64enc`, or plain text in `stringData`) or a time as in RFC 3339",
+            ],
         ),
         ("null", deployment(json!({"replicas": null})), vec![]),
         ("unknown fields", deployment(json!({"nope": "3"})), vec![]),

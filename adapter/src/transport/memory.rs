@@ -15,6 +15,7 @@
 
 mod admission;
 mod garbage;
+mod immutable;
 mod merge;
 mod operation;
 mod outside;
@@ -210,6 +211,9 @@ impl MemoryTransport {
         change(&mut changed);
         self.check(verb, &changed.object)?;
         server::encode_secret(&target.kind, &mut changed.object);
+        if let Some(message) = immutable::problem(&target.kind, &live.object, &changed.object) {
+            return Err(refuse(WriteErrorKind::Invalid, verb, &ObjectRef::from(target), &message));
+        }
         server::continue_generation(&target.kind, &live.object, &mut changed.object);
         check_types(verb, &changed.object)?;
         if changed.object != live.object {

@@ -7,7 +7,8 @@
 //! * *inert*: a token in place of each value. The structure of this text is the author's alone.
 //! * *marked*: each value between two marks. Where both marks are within one scalar, so is the value.
 //!
-//! All three texts must have the same structure, and the same scalars outside of the values. Values that could
+//! All three texts must have the same structure, and the same scalars outside of the values; and each value must be in its
+//! scalar as it was printed, not a comment or an anchor. Values that could
 //! not change any structure, such as numbers and names, are printed as they are. The function `toJson` may print
 //! a mapping or a list in place of a whole scalar, because its output ends where it began.
 
@@ -116,8 +117,8 @@ pub enum Unconfined {
     Render(#[from] RenderError),
     /// A value became structure.
     #[error(
-        "a value becomes structure{}: it brings a key, an element, a line or a quote; write a mapping in place of \
-         the text, or print the value with `| toJson`", at(.0)
+        "a value becomes structure{}: it brings a key, an element, a line, a quote, a comment or a sign; write a \
+         mapping in place of the text, or print the value with `| toJson`", at(.0)
     )]
     Structure(String),
 }
@@ -200,7 +201,7 @@ fn compare([inert, marked, actual]: [&Value; 3], values: &[String], place: &str)
                 Value::String(marked) => is_scalar && outside(inert).is_some() && outside(inert) == outside(marked),
                 Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => false,
             };
-            if is_confined { Ok(()) } else { differs() }
+            if is_confined && (is_structure(inert) || survives(inert, actual, values)) { Ok(()) } else { differs() }
         }
         (inert, marked, actual) if inert == marked && inert == actual => Ok(()),
         _ => differs(),
@@ -211,6 +212,27 @@ fn compare([inert, marked, actual]: [&Value; 3], values: &[String], place: &str)
 fn is_structure(inert: &str) -> bool {
     let token = inert.strip_prefix(BEGIN).and_then(|rest| rest.strip_prefix(STRUCTURE)?.strip_suffix(END));
     token.is_some_and(|index| !index.contains([BEGIN, END]))
+}
+
+/// Whether the values are in a scalar as they were printed; white space aside, which a scalar of several lines folds. A
+/// number or a boolean is what its text says. A value may have escapes of JSON, for its quotes.
+fn survives(inert: &str, actual: &Value, values: &[String]) -> bool {
+    let printed = |unescapes: bool| {
+        values.iter().enumerate().fold(inert.to_owned(), |text, (index, value)| {
+            let inner = quoted(value);
+            let unescaped = || serde_json::from_str::<String>(&format!("\"{}\"", inner.unwrap_or(value))).ok();
+            let value = if inner.is_some() || unescapes { unescaped() } else { None }.unwrap_or_else(|| value.clone());
+            text.replace(&format!("{BEGIN}{index}{END}"), &value)
+        })
+    };
+    let written = |text: &str| text.split_whitespace().collect::<String>();
+    match actual {
+        _ if inert.contains(&format!("{BEGIN}{STRUCTURE}")) => true,
+        Value::String(actual) => [false, true].iter().any(|escapes| written(actual) == written(&printed(*escapes))),
+        Value::Null => written(&printed(false)).is_empty(),
+        Value::Bool(_) | Value::Number(_) => true,
+        Value::Array(_) | Value::Object(_) => false,
+    }
 }
 
 /// Replaces the tokens of a key by their values.

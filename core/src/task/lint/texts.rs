@@ -38,7 +38,7 @@ fn note(linter: &mut Linter<'_>, path: &Path, template: &Template, effect: &str,
     let path =
         if linter.document.node(&reference).is_some_and(|node: &Node| !node.is_null()) { &reference } else { path };
     let message = format!(
-        "inserts the value of `{{{{ {action} }}}}` into a text: if it brings a quote, a line or a key, {effect}"
+        "inserts the value of `{{{{ {action} }}}}` into a text: if it brings a quote, a line, a key or a comment, {effect}"
     );
     linter.note(path, message, help);
 }

@@ -40,7 +40,7 @@ type Case<'a> = (&'a str, &'a str, Vec<(&'a str, Value)>, Option<Value>);
 #[test]
 fn value_stays_within_its_scalar() {
     let x = |x: &str| vec![("x", json!(x))];
-    let cases: [Case<'_>; 32] = [
+    let cases: [Case<'_>; 38] = [
         ("a word", "a: {{ .x }}\n", x("v1"), Some(json!({ "a": "v1" }))),
         ("an image", "a: {{ .x }}\n", x("quay.io/a/b:1@sha256:ab"), Some(json!({ "a": "quay.io/a/b:1@sha256:ab" }))),
         ("a sentence", "a: \"{{ .x }}\"\n", x("It's (not) here, yet."), Some(json!({ "a": "It's (not) here, yet." }))),
@@ -54,6 +54,12 @@ fn value_stays_within_its_scalar() {
         ("the end of its quotes and new ones", "{a: \"{{ .x }}\", b: \"lit-{{ .x }}\"}", x("1\", c: \""), None),
         ("quotes of its own", "a: {{ .x }}\n", x("\"b: c\""), Some(json!({ "a": "b: c" }))),
         ("quotes within quotes", "a: '{{ .x }}'\n", x("\"b: c\""), Some(json!({ "a": "\"b: c\"" }))),
+        ("a comment in place of a value", "a: {{ .x }}\n", x("# gone"), None),
+        ("a comment behind a value", "a: {{ .x }}\n", x("b # gone"), None),
+        ("a sign for nothing", "a: {{ .x }}\n", x("~"), None),
+        ("an anchor", "a: {{ .x }}\n", x("&b c"), None),
+        ("the sign of a block", "a: {{ .x }}\n", x("|"), None),
+        ("an escape in quotes", "a: \"{{ .x }}\"\n", x("\\x41"), None),
         ("a list", "a: {{ .x }}\n", x("[1, 2]"), None),
         ("a mapping", "a: {{ .x }}\n", x("{b: 1}"), None),
         ("an element", "a: [{{ .x }}]\n", x("1, 2"), None),
