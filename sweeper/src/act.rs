@@ -5,8 +5,8 @@
 //!
 //! For each object, in this order:
 //!
-//! 1. if it is a namespace or the definition of a kind, look once more at everything in it; then read it in full, and
-//!    [`recheck`] that it still is what was judged;
+//! 1. if it is a namespace or the definition of a kind, look once more at everything in it, of every kind that the cluster
+//!    serves by then; then read it in full, and [`recheck`] that it still is what was judged;
 //! 2. if the API server refused its deletion in the pass before, ask by a dry run whether it still does;
 //! 3. write the audit record that can restore the object, to the disk;
 //! 4. delete exactly the object that was read, fenced by UID and resource version;
@@ -26,9 +26,9 @@ use std::time::Duration;
 
 use futures::stream::{self, Stream, StreamExt as _};
 use jiff::Timestamp;
-use lifecycle_core::sweep::{Candidate, Container, Contents, Keep, Policy, Strikes, SweepPlan, recheck};
+use lifecycle_core::sweep::{Candidate, Container, Keep, Policy, Strikes, SweepPlan, recheck};
 use lifecycle_errors::Chain;
-use lifecycle_kube::{Error, ErrorKind, Fence, ServedKind};
+use lifecycle_kube::{Error, ErrorKind, Fence};
 use serde_json::Value;
 use tokio::time::timeout;
 
@@ -36,7 +36,7 @@ pub use self::outcome::Outcome;
 pub use self::refused::Refused;
 use crate::audit::{Action, Audit, AuditError, FORMAT, Identity, Record};
 use crate::evidence::Evidence;
-use crate::inventory::look_into;
+use crate::inventory::contents_now;
 use crate::leader::TermOver;
 use crate::objects::Objects;
 
@@ -61,8 +61,6 @@ pub struct Deleter<'a, O, C, E> {
     pub audit: &'a Audit,
     /// What may be deleted.
     pub policy: &'a Policy,
-    /// The kinds whose objects Kubernetes could delete along with an object.
-    pub kinds: &'a [ServedKind],
     /// How many objects are deleted at the same time.
     pub concurrency: NonZeroUsize,
     /// Tells the time of records and events.
@@ -157,15 +155,11 @@ impl<'b, O: Objects, C: Fn() -> Result<P, TermOver>, P, E: Evidence> Running<'b,
 
     /// Keeps a namespace, or the definition of a kind, into which somebody put an object since it was judged.
     async fn look_into(&self) -> Result<(), Outcome> {
-        let Self { judged, deleter: Deleter { objects, policy, kinds, .. }, .. } = self;
+        let Self { judged, deleter: Deleter { objects, policy, .. }, .. } = self;
         let Some(container) = Container::of(&judged.object) else { return Ok(()) };
         self.permit()?;
-        let mut contents = Contents::default();
-        let unread = look_into(*objects, kinds, &[container], policy, &mut contents).await;
-        if let Some(error) = unread.into_values().next() {
-            return Err(Outcome::Unread(error));
-        }
-        if contents.has_content_that_stays(judged) { Err(Outcome::Kept(Keep::NotEmpty)) } else { Ok(()) }
+        let contents = contents_now(*objects, container, policy).await.map_err(Outcome::Unread)?;
+        if contents.must_outlive(judged) { Err(Outcome::Kept(Keep::NotEmpty)) } else { Ok(()) }
     }
 
     async fn delete(&self, live: &Value) -> Outcome {

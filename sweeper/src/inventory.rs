@@ -221,12 +221,6 @@ impl Inventory {
     pub fn unread(&self) -> Vec<String> {
         self.unread.values().map(Error::to_string).collect()
     }
-
-    /// The kinds whose objects could go along with others.
-    #[must_use]
-    pub fn into_kinds(self) -> Vec<ServedKind> {
-        self.kinds
-    }
 }
 
 /// What the second look found.
@@ -239,7 +233,7 @@ pub struct Found {
 }
 
 /// Adds every object in these namespaces and of these custom kinds to `contents`, labelled or not; returns the errors.
-pub async fn look_into(
+async fn look_into(
     objects: &impl Objects,
     kinds: &[ServedKind],
     containers: &[Container],
@@ -272,6 +266,24 @@ pub async fn look_into(
         unread.extend(list(objects, &namespaced, Choice::All, each).await);
     }
     unread
+}
+
+/// Finds everything in this container, of every kind that the cluster serves by now: while a pass waits for the API, a CRD
+/// can be created.
+///
+/// # Errors
+///
+/// Some kind could not be read, and may have objects in the container.
+pub async fn contents_now(objects: &impl Objects, container: Container, policy: &Policy) -> Result<Contents, Error> {
+    let discovery = objects.discover().await?;
+    let mut hidden = discovery.unread.into_iter().filter(|unread| !MEASUREMENTS.contains(&unread.group.as_str()));
+    if let Some(UnreadGroup { error, .. }) = hidden.next() {
+        return Err(error);
+    }
+    let kinds: Vec<_> = discovery.kinds.into_iter().filter(can_go_along).collect();
+    let mut contents = Contents::of(kinds.iter().map(definition));
+    let unread = look_into(objects, &kinds, &[container], policy, &mut contents).await;
+    unread.into_values().next().map_or(Ok(contents), Err)
 }
 
 /// Whether Kubernetes can delete objects of this kind along with others, and their loss counts.

@@ -124,7 +124,6 @@ impl<O: Objects, A: Api> Sweeper<O, A> {
             refused: &self.refused,
             audit: &self.audit,
             policy: &self.config.policy,
-            kinds: &survey.all_kinds,
             concurrency: self.config.deletions_at_once,
             term: claim.term(),
             clock: Timestamp::now,

@@ -121,7 +121,6 @@ async fn play_pass(
             refused: &refused,
             audit: &audit,
             policy: &config.policy,
-            kinds: &found.all_kinds,
             concurrency: NonZeroUsize::MIN,
             term: 1,
             clock: || START,

@@ -15,7 +15,6 @@ use lifecycle_core::sweep::{
     Approval, Asked, Candidate, Judgement, Keep, OwnerAnswer, Policy, Reading, Release, Strikes, SweepPlan, Verdict,
     release,
 };
-use lifecycle_kube::ServedKind;
 
 use crate::api::Api;
 use crate::inventory::{Found, Inventory, KindFilter, sweeps};
@@ -46,8 +45,6 @@ pub struct Survey {
     pub release: Release,
     /// Since when the oldest known orphan's API resource is gone.
     pub oldest: Option<Timestamp>,
-    /// The kinds whose objects Kubernetes could delete along with others.
-    pub all_kinds: Vec<ServedKind>,
 }
 
 /// Surveys the cluster, and brings the strikes up to date. `approval` is asked for at the end, if the plan is held.
@@ -108,7 +105,6 @@ pub async fn survey(
         orphans,
         takes_along,
         oldest: strikes.oldest(),
-        all_kinds: inventory.into_kinds(),
     }
 }
 

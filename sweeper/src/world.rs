@@ -14,7 +14,7 @@ use lifecycle_core::destination::Destination;
 use lifecycle_core::id::{Generation, is_same_kind};
 use lifecycle_core::object_ref::ObjectRef;
 use lifecycle_core::sweep::Candidate;
-use lifecycle_kube::{Deletion, Discovery, Error, ErrorKind, Fence, ServedKind};
+use lifecycle_kube::{Deletion, Discovery, Error, ErrorKind, Fence, ServedKind, UnreadGroup};
 use serde_json::{Value, json};
 
 use crate::api::Api;
@@ -33,6 +33,8 @@ struct State {
     /// The HTTP status by which the API answers about a resource, instead of the truth.
     answers: BTreeMap<String, u16>,
     made: u64,
+    /// A group of the cluster whose kinds cannot be read.
+    hidden_group: Option<String>,
 }
 
 impl World {
@@ -51,6 +53,12 @@ impl World {
         }
         state.objects.push(object.clone());
         object
+    }
+
+    /// Makes the kinds of this group unreadable.
+    #[cfg(test)]
+    pub(crate) fn hide_group(&self, group: &str) {
+        self.state().hidden_group = Some(group.to_owned());
     }
 
     /// Removes the objects of this name.
@@ -91,7 +99,13 @@ impl Objects for World {
                 kinds.push(ServedKind { kind, plural, namespaced, verbs, has_status: false });
             }
         }
-        Ok(Discovery { kinds, unread: Vec::new() })
+        let state = self.state();
+        let unread = state.hidden_group.iter().map(|group| {
+            let (call, message) = (format!("discover {group}"), "503".to_owned());
+            let error = Error { kind: ErrorKind::Unavailable, call, status: Some(503), message };
+            UnreadGroup { group: group.clone(), error }
+        });
+        Ok(Discovery { kinds, unread: unread.collect() })
     }
 
     async fn list(&self, kind: &ServedKind, choice: Choice<'_>, each: &mut dyn FnMut(Candidate)) -> Result<(), Error> {

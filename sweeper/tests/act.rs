@@ -113,7 +113,6 @@ impl World {
             refused: &Refused::default(),
             audit: &audit,
             policy: &policy,
-            kinds: &[],
             concurrency: NonZeroUsize::MIN.saturating_add(3),
             clock: Timestamp::now,
         };

@@ -76,7 +76,6 @@ impl<'a> Pass<'a> {
             refused: &self.refused,
             audit: &self.audit,
             policy: &self.policy,
-            kinds: &[],
             concurrency: NonZeroUsize::new(self.concurrency).unwrap(),
             clock: now,
         };
@@ -456,14 +455,6 @@ async fn namespace_that_was_filled_since_it_was_judged_is_kept() {
     namespace["metadata"]["annotations"] = json!({ "hyperfleet.io/ownership-proof": proof });
     let namespace = world.add(namespace);
     let policy = Policy { cluster_scoped: vec!["core/Namespace".parse().unwrap()], signers: vec![signer], ..policy() };
-    let kind = |name: &str, namespaced| ServedKind {
-        kind: lifecycle_core::id::GroupVersionKind::new("v1", name),
-        plural: format!("{}s", name.to_lowercase()),
-        namespaced,
-        verbs: Vec::new(),
-        has_status: false,
-    };
-    let kinds = [kind("Namespace", false), kind("ConfigMap", true)];
     let audit = Audit::to_nowhere();
     let refused = Refused::default();
     let deleter = Deleter {
@@ -475,16 +466,23 @@ async fn namespace_that_was_filled_since_it_was_judged_is_kept() {
         refused: &refused,
         audit: &audit,
         policy: &policy,
-        kinds: &kinds,
         concurrency: NonZeroUsize::MIN,
         clock: now,
     };
     let (plan, strikes) = (plan(&[namespace]), Strikes::default());
     let of = |attempts: Vec<Attempt<'_>>| attempts.into_iter().map(|attempt| attempt.outcome).collect::<Vec<_>>();
-    let content = |name: &str| json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": name, "namespace": "team-b" } });
-    world.add(content("kube-root-ca.crt"));
-    world.add(content("shop"));
-    assert_eq!(of(deleter.delete_all(&plan, &strikes).collect().await), [Outcome::Kept(Keep::NotEmpty)]);
-    world.remove("shop");
+    let content = |api_version: &str, kind: &str, name: &str| json!({ "apiVersion": api_version, "kind": kind, "metadata": { "name": name, "namespace": "team-b" } });
+    world.add(content("v1", "ConfigMap", "kube-root-ca.crt"));
+    // The second kind is not served before its first object is there, as after the creation of a CRD.
+    for (api_version, kind) in [("v1", "ConfigMap"), ("shop.example.com/v1", "Widget")] {
+        world.add(content(api_version, kind, "shop"));
+        assert_eq!(of(deleter.delete_all(&plan, &strikes).collect().await), [Outcome::Kept(Keep::NotEmpty)], "{kind}");
+        world.remove("shop");
+    }
+    world.hide_group("shop.example.com");
+    let hidden = of(deleter.delete_all(&plan, &strikes).collect().await);
+    assert!(matches!(&hidden[..], [Outcome::Unread(_)]), "{hidden:?}");
+    // Measurements are no objects that live in a namespace.
+    world.hide_group("metrics.k8s.io");
     assert_eq!(of(deleter.delete_all(&plan, &strikes).collect().await), [Outcome::Deleted]);
 }

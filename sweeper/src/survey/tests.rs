@@ -13,7 +13,7 @@ use lifecycle_core::id::Generation;
 use lifecycle_core::object_ref::ObjectRef;
 use lifecycle_core::proof::Signer;
 use lifecycle_core::sweep::{Hold, Keep, KindPattern, Limits, Share, Verdict};
-use lifecycle_kube::{Deletion, Discovery, Error, ErrorKind, Fence, UnreadGroup};
+use lifecycle_kube::{Deletion, Discovery, Error, ErrorKind, Fence, ServedKind, UnreadGroup};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
