@@ -79,7 +79,7 @@ impl<O: Objects, A: Api> Sweeper<O, A> {
         let survey =
             survey(&self.objects, &self.api, policy, strikes, async || notes.approval().await, || self.clock.now());
         let survey = claim.over().run_until_cancelled(survey).await;
-        let (result, is_confirmed) = match &survey {
+        let (result, is_finished) = match &survey {
             None => (PassResult::Failed, false),
             Some(survey) => {
                 self.metrics.surveyed(survey, self.clock.now());
@@ -91,15 +91,15 @@ impl<O: Objects, A: Api> Sweeper<O, A> {
         let duration = began.elapsed();
         self.metrics.passed(result, duration, self.clock.now());
         log(survey.as_ref(), result, duration);
-        if let Some(survey) = survey.as_ref().filter(|_| is_confirmed && !self.config.dry_run) {
+        if let Some(survey) = survey.as_ref().filter(|_| is_finished && !self.config.dry_run) {
             strikes.end_doubts(&survey.plan, survey.release);
             notes.keep(strikes.doubts(), held(survey)).await;
         }
         Passed { survey, result }
     }
 
-    /// Deletes what is due, unless the pass is held or only reports. Returns also whether nothing spoke against the plan
-    /// meanwhile.
+    /// Deletes what is due, unless the pass is held or only reports. Returns also whether every object of the plan had its
+    /// turn.
     async fn act(&self, survey: &Survey, strikes: &Strikes, claim: &Claim, notes: &impl Notes) -> (PassResult, bool) {
         if survey.release == Release::Held {
             return (PassResult::Held, true);
@@ -128,7 +128,7 @@ impl<O: Objects, A: Api> Sweeper<O, A> {
             term: claim.term(),
             clock: Timestamp::now,
         };
-        let mut result = PassResult::Done;
+        let (mut result, mut is_finished) = (PassResult::Done, true);
         {
             let mut attempts = std::pin::pin!(deleter.delete_all(&survey.plan, strikes));
             while let Some(attempt) = attempts.next().await {
@@ -136,9 +136,10 @@ impl<O: Objects, A: Api> Sweeper<O, A> {
                 if !attempt.outcome.is_settled() {
                     result = PassResult::Failed;
                 }
+                is_finished &= !attempt.outcome.is_end_of_pass();
             }
         }
-        (result, evidence.withdrawn().is_none())
+        (result, is_finished && evidence.withdrawn().is_none())
     }
 }
 

@@ -82,6 +82,12 @@ impl Outcome {
         self.row().2
     }
 
+    /// Whether the pass deletes nothing more: it ended before this object, and perhaps others, had its turn.
+    #[must_use]
+    pub fn is_end_of_pass(&self) -> bool {
+        matches!(self, Self::NotLeader(_) | Self::Withdrawn(_) | Self::AuditFailed)
+    }
+
     /// Reads the answer to a DELETE.
     pub(super) fn of(answer: Result<Deletion, Error>) -> Self {
         let error = match answer {

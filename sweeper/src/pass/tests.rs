@@ -149,8 +149,38 @@ async fn approved_pass_ends_the_kept_doubts() {
     assert_eq!((sweeper.objects.objects().len(), notes.doubts.borrow().len()), (2, 0), "two Events");
 }
 
-/// A cluster in which a second passes at each deletion, and something else happens.
-struct Slow<F>(World, F);
+#[tokio::test(start_paused = true)]
+async fn approved_pass_whose_term_ends_ends_no_doubt() {
+    let (sweeper, claim, mut strikes, notes) = held_sweeper().await;
+    let Sweeper { objects, api, mut config, audit, refused, metrics, clock } = sweeper;
+    config.deletions_at_once = std::num::NonZeroUsize::MIN;
+    let objects = Slow(objects, Duration::from_secs(3600), || {});
+    let sweeper = Sweeper { objects, api, config, audit, refused, metrics, clock };
+    assert_eq!(sweeper.pass(&mut strikes, &claim, &notes).await.result, PassResult::Failed);
+    let left = sweeper.objects.0.objects().into_iter().filter(|object| object.kind.kind == "ConfigMap").count();
+    assert_eq!((left, notes.doubts.borrow().len()), (1, 1));
+
+    // The approval is taken back, and the next leader finds the doubt.
+    notes.approval.take();
+    let (next, mut strikes) = (Claim::of(TERM + 1), Strikes::default());
+    strikes.restore_doubts(notes.doubts.borrow().clone());
+    for _ in 0..2 {
+        assert_eq!(sweeper.pass(&mut strikes, &next, &notes).await.result, PassResult::Held);
+        tokio::time::advance(Duration::from_secs(1)).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn approved_pass_without_an_audit_record_ends_no_doubt() {
+    let (sweeper, claim, mut strikes, notes) = held_sweeper().await;
+    let full = Audit::to_file(std::path::Path::new("/dev/full"), false).unwrap();
+    let sweeper = Sweeper { audit: full, ..sweeper };
+    assert_eq!(sweeper.pass(&mut strikes, &claim, &notes).await.result, PassResult::Failed);
+    assert_eq!((sweeper.objects.objects().len(), notes.doubts.borrow().len()), (2, 1));
+}
+
+/// A cluster in which so much time passes at each deletion, and something else happens.
+struct Slow<F>(World, Duration, F);
 
 impl<F: Fn()> Objects for Slow<F> {
     async fn discover(&self) -> Result<Discovery, Error> {
@@ -171,8 +201,8 @@ impl<F: Fn()> Objects for Slow<F> {
 
     async fn delete(&self, object: &ObjectRef, fence: Fence<'_>) -> Result<Deletion, Error> {
         let deletion = self.0.delete(object, fence).await;
-        (self.1)();
-        tokio::time::advance(Duration::from_secs(1)).await;
+        (self.2)();
+        tokio::time::advance(self.1).await;
         deletion
     }
 }
@@ -182,7 +212,7 @@ async fn approval_that_is_taken_back_during_the_pass_stops_it_and_ends_no_doubt(
     let (sweeper, claim, mut strikes, notes) = held_sweeper().await;
     let Sweeper { objects, api, mut config, audit, refused, metrics, clock } = sweeper;
     config.deletions_at_once = std::num::NonZeroUsize::MIN;
-    let objects = Slow(objects, || drop(notes.approval.take()));
+    let objects = Slow(objects, Duration::from_secs(1), || drop(notes.approval.take()));
     let sweeper = Sweeper { objects, api, config, audit, refused, metrics, clock };
     assert_eq!(sweeper.pass(&mut strikes, &claim, &notes).await.result, PassResult::Done);
     let left: Vec<_> =
