@@ -21,6 +21,7 @@ mod event;
 mod outcome;
 mod refused;
 
+use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
@@ -66,6 +67,9 @@ pub struct Deleter<'a, O, C, E> {
     /// Tells the time of records and events.
     pub clock: fn() -> Timestamp,
 }
+
+/// What became of the objects of a plan, by UID.
+pub type Outcomes = BTreeMap<String, Outcome>;
 
 /// What became of one object of the plan.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -129,7 +129,7 @@ async fn plan(config: Config, output: Output) -> anyhow::Result<ExitCode> {
     let now = Timestamp::now();
     let found = found.after_grace(now);
     let text = match output {
-        Output::Text => report::text(&found, true),
+        Output::Text => report::text(&found, None),
         Output::Json => format!("{:#}\n", report::json(&found, &config, now)),
     };
     print(&text)?;

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use lifecycle_core::sweep::{Hold, Release, Strikes, release};
 use tokio::time::Instant;
 
-use crate::act::{Deleter, Refused};
+use crate::act::{Deleter, Outcome, Outcomes, Refused};
 use crate::api::Api;
 use crate::audit::Audit;
 use crate::config::Config;
@@ -68,6 +68,8 @@ pub struct Passed {
     pub survey: Option<Survey>,
     /// The result.
     pub result: PassResult,
+    /// What became of the objects of the plan; empty if the pass was held or only reported.
+    pub outcomes: Outcomes,
 }
 
 impl<O: Objects, A: Api> Sweeper<O, A> {
@@ -79,8 +81,8 @@ impl<O: Objects, A: Api> Sweeper<O, A> {
         let survey =
             survey(&self.objects, &self.api, policy, strikes, async || notes.approval().await, || self.clock.now());
         let survey = claim.over().run_until_cancelled(survey).await;
-        let (result, is_finished) = match &survey {
-            None => (PassResult::Failed, false),
+        let (result, outcomes) = match &survey {
+            None => (PassResult::Failed, Outcomes::new()),
             Some(survey) => {
                 self.metrics.surveyed(survey, self.clock.now());
                 // Before anything else: the program may end at any time.
@@ -91,24 +93,32 @@ impl<O: Objects, A: Api> Sweeper<O, A> {
         let duration = began.elapsed();
         self.metrics.passed(result, duration, self.clock.now());
         log(survey.as_ref(), result, duration);
+        // Otherwise some objects of the plan did not have their turn.
+        let is_finished = !outcomes.values().any(Outcome::is_end_of_pass);
         if let Some(survey) = survey.as_ref().filter(|_| is_finished && !self.config.dry_run) {
             strikes.end_doubts(&survey.plan, survey.release);
             notes.keep(strikes.doubts(), held(survey)).await;
         }
-        Passed { survey, result }
+        Passed { survey, result, outcomes }
     }
 
-    /// Deletes what is due, unless the pass is held or only reports. Returns also whether every object of the plan had its
-    /// turn.
-    async fn act(&self, survey: &Survey, strikes: &Strikes, claim: &Claim, notes: &impl Notes) -> (PassResult, bool) {
+    /// Deletes what is due, unless the pass is held or only reports.
+    async fn act(
+        &self,
+        survey: &Survey,
+        strikes: &Strikes,
+        claim: &Claim,
+        notes: &impl Notes,
+    ) -> (PassResult, Outcomes) {
+        let mut outcomes = Outcomes::new();
         if survey.release == Release::Held {
-            return (PassResult::Held, true);
+            return (PassResult::Held, outcomes);
         }
         if survey.plan.objects().is_empty() {
-            return (PassResult::Done, true);
+            return (PassResult::Done, outcomes);
         }
         if self.config.dry_run {
-            return (PassResult::DryRun, true);
+            return (PassResult::DryRun, outcomes);
         }
         let evidence = PlanEvidence::new(&self.api, &survey.plan, async || match survey.release {
             Release::Approved => {
@@ -128,7 +138,7 @@ impl<O: Objects, A: Api> Sweeper<O, A> {
             term: claim.term(),
             clock: Timestamp::now,
         };
-        let (mut result, mut is_finished) = (PassResult::Done, true);
+        let mut result = PassResult::Done;
         {
             let mut attempts = std::pin::pin!(deleter.delete_all(&survey.plan, strikes));
             while let Some(attempt) = attempts.next().await {
@@ -136,10 +146,10 @@ impl<O: Objects, A: Api> Sweeper<O, A> {
                 if !attempt.outcome.is_settled() {
                     result = PassResult::Failed;
                 }
-                is_finished &= !attempt.outcome.is_end_of_pass();
+                outcomes.insert(attempt.object.uid.clone(), attempt.outcome);
             }
         }
-        (result, is_finished && evidence.withdrawn().is_none())
+        (result, outcomes)
     }
 }
 

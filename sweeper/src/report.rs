@@ -1,4 +1,4 @@
-//! Prints what a survey found, for people and for programs.
+//! Prints what a survey found and what became of it, for people and for programs.
 //!
 //! In: a [`Survey`]. Out: text, or JSON whose `objects` can be the first strike of a later sweep ([`first_strikes`]).
 //! Fails: only to read such a file, with a sentence.
@@ -11,9 +11,13 @@ use lifecycle_core::sweep::{Candidate, Hold, Keep, Release, Strikes, Verdict};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::act::{Outcome, Outcomes};
 use crate::config::Config;
 use crate::metrics::kind_label;
 use crate::survey::Survey;
+
+/// Why an object is due.
+const GONE: &str = "its API resource is gone";
 
 /// For how long a plan counts as a first look: a strike means the more, the closer the two looks are to each other.
 const FIRST_LOOK_COUNTS: SignedDuration = SignedDuration::from_hours(24);
@@ -106,16 +110,16 @@ pub fn first_strikes(text: &str, config: &Config, now: Timestamp) -> Result<Stri
     Ok(strikes)
 }
 
-/// Prints a survey as text. `would` says whether deletions are only talked about.
+/// Prints a survey as text, and what became of the objects that were due; `None` if deletions are only talked about.
 #[must_use]
-pub fn text(survey: &Survey, would: bool) -> String {
+pub fn text(survey: &Survey, outcomes: Option<&Outcomes>) -> String {
     let mut text = format!(
         "{} objects of {} kinds name {} API resources\n",
         survey.inventory,
         survey.kinds.iter().filter(|(_, objects)| *objects > 0).count(),
         survey.owners,
     );
-    let mut rows: Vec<_> = survey.orphans.iter().map(|orphan| row(survey, orphan)).collect();
+    let mut rows: Vec<_> = survey.orphans.iter().map(|orphan| row(survey, orphan, outcomes)).collect();
     rows.sort();
     if !rows.is_empty() {
         text.push('\n');
@@ -129,7 +133,7 @@ pub fn text(survey: &Survey, would: bool) -> String {
         text.push('\n');
         text.push_str(&notes);
     }
-    text.push_str(&ending(survey, would));
+    text.push_str(&ending(survey, outcomes));
     text
 }
 
@@ -142,24 +146,59 @@ fn kept(survey: &Survey) -> BTreeMap<Keep, u64> {
     kept
 }
 
-fn row(survey: &Survey, (candidate, verdict): &(Candidate, Verdict)) -> [String; 5] {
-    let (action, why) = match verdict {
-        Verdict::Delete => ("delete", "its API resource is gone"),
-        Verdict::Keep(keep) => ("keep", keep.sentence()),
+fn row(survey: &Survey, (candidate, verdict): &(Candidate, Verdict), outcomes: Option<&Outcomes>) -> [String; 5] {
+    let (action, why) = match (verdict, outcomes) {
+        (Verdict::Keep(keep), _) => ("keep".to_owned(), keep.sentence().to_owned()),
+        (Verdict::Delete, None) => ("delete".to_owned(), GONE.to_owned()),
+        (Verdict::Delete, Some(outcomes)) => match outcomes.get(&candidate.uid) {
+            None => ("due".to_owned(), GONE.to_owned()),
+            Some(outcome @ Outcome::Deleted) => (became(outcome), GONE.to_owned()),
+            Some(outcome) => (became(outcome), outcome.to_string()),
+        },
     };
     let along = survey.takes_along.get(&candidate.uid).into_iter().flatten();
     let along: Vec<_> = along.map(|(kind, objects)| format!("{objects} {}", kind_label(kind))).collect();
-    let why = if along.is_empty() { why.to_owned() } else { format!("{why}; in it: {}", along.join(", ")) };
-    [action.to_owned(), candidate.object.to_string(), candidate.adapter.clone(), candidate.resource_id.clone(), why]
+    let why = if along.is_empty() { why } else { format!("{why}; in it: {}", along.join(", ")) };
+    [action, candidate.object.to_string(), candidate.adapter.clone(), candidate.resource_id.clone(), why]
 }
 
-fn ending(survey: &Survey, would: bool) -> String {
+/// What became of an object, in a word or two. What was kept is kept, whatever the reason.
+fn became(outcome: &Outcome) -> String {
+    let label = outcome.label().replace('_', " ");
+    match outcome {
+        Outcome::Deleted
+        | Outcome::Terminating { .. }
+        | Outcome::AlreadyGone
+        | Outcome::Kept(_)
+        | Outcome::Refused(_)
+        | Outcome::Uncertain(_) => label,
+        Outcome::Changed
+        | Outcome::Unread(_)
+        | Outcome::NotLeader(_)
+        | Outcome::Withdrawn(_)
+        | Outcome::AuditFailed => format!("kept ({label})"),
+    }
+}
+
+/// How many objects each outcome has, in words.
+fn counts(outcomes: &Outcomes) -> String {
+    let mut counts: BTreeMap<_, usize> = BTreeMap::new();
+    for outcome in outcomes.values() {
+        *counts.entry(became(outcome)).or_default() += 1;
+    }
+    counts.into_iter().map(|(became, count)| format!("{count} {became}")).collect::<Vec<_>>().join(", ")
+}
+
+fn ending(survey: &Survey, outcomes: Option<&Outcomes>) -> String {
     let (count, hash) = (survey.plan.objects().len(), survey.plan.hash());
-    let would = if would { "would be " } else { "" };
+    let became = match outcomes {
+        None => format!("{count} object(s) would be deleted"),
+        Some(outcomes) => format!("{count} object(s) due: {}", counts(outcomes)),
+    };
     match &survey.release {
         Release::Go if count == 0 => "\nnothing is due\n".to_owned(),
-        Release::Go => format!("\nplan {hash}: {count} object(s) {would}deleted\n"),
-        Release::Approved => format!("\nplan {hash}, which a person approved: {count} object(s) {would}deleted\n"),
+        Release::Go => format!("\nplan {hash}: {became}\n"),
+        Release::Approved => format!("\nplan {hash}, which a person approved: {became}\n"),
         Release::Held => {
             let holds = survey.plan.holds();
             let mut text = String::new();

@@ -132,7 +132,7 @@ async fn stand_by(sweeper: &RealSweeper, leadership: &Leadership, notebook: &Not
     }
 }
 
-/// Sweeps once, and prints what each look found. Returns the result of the last look. `first_look` has the strikes of an
+/// Sweeps once, and prints what each look found and what became of it. Returns the result of the last look. `first_look` has the strikes of an
 /// earlier `plan`, which takes the place of the first look.
 ///
 /// # Errors
@@ -200,7 +200,8 @@ async fn look(
     let survey = passed
         .survey
         .context("the term ended during the pass: another replica leads, or the API server is unreachable")?;
-    lifecycle_service::program::print(&report::text(&survey, sweeper.config.dry_run))?;
+    let outcomes = Some(&passed.outcomes).filter(|_| !sweeper.config.dry_run);
+    lifecycle_service::program::print(&report::text(&survey, outcomes))?;
     Ok(passed.result)
 }
 

@@ -16,7 +16,7 @@ use lifecycle_core::sweep::{Approval, Release, Strikes};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::act::{Deleter, Refused};
+use crate::act::{Deleter, Outcomes, Refused};
 use crate::args::duration;
 use crate::audit::Audit;
 use crate::config::{Config, Environment, Flags, parse};
@@ -106,11 +106,9 @@ async fn play_pass(
 ) -> Option<String> {
     let policy = (&config.policy, &config.filter);
     let found = survey(world, world, policy, strikes, async || approval.cloned(), || now).await;
-    out.push_str(&report::text(&found, config.dry_run));
-    if found.release == Release::Held {
-        return Some(found.plan.hash().to_owned());
-    }
-    if !config.dry_run {
+    if found.release == Release::Held || config.dry_run {
+        out.push_str(&report::text(&found, Some(&Outcomes::new()).filter(|_| !config.dry_run)));
+    } else {
         let (audit, refused) = (Audit::to_nowhere(), Refused::default());
         let evidence = PlanEvidence::new(world, &found.plan, async || true);
         let deleter = Deleter {
@@ -125,12 +123,12 @@ async fn play_pass(
             term: 1,
             clock: || START,
         };
-        for attempt in deleter.delete_all(&found.plan, strikes).collect::<Vec<_>>().await {
-            let _ = writeln!(out, "{}: {}", attempt.object.object, attempt.outcome);
-        }
+        let attempts = deleter.delete_all(&found.plan, strikes);
+        let outcomes = attempts.map(|attempt| (attempt.object.uid.clone(), attempt.outcome)).collect::<Vec<_>>().await;
+        out.push_str(&report::text(&found, Some(&outcomes.into_iter().collect())));
         strikes.end_doubts(&found.plan, found.release);
     }
-    None
+    (found.release == Release::Held).then(|| found.plan.hash().to_owned())
 }
 
 fn since(text: Option<&str>) -> anyhow::Result<Duration> {

@@ -175,8 +175,16 @@ async fn approved_pass_without_an_audit_record_ends_no_doubt() {
     let (sweeper, claim, mut strikes, notes) = held_sweeper().await;
     let full = Audit::to_file(std::path::Path::new("/dev/full"), false).unwrap();
     let sweeper = Sweeper { audit: full, ..sweeper };
-    assert_eq!(sweeper.pass(&mut strikes, &claim, &notes).await.result, PassResult::Failed);
+    let passed = sweeper.pass(&mut strikes, &claim, &notes).await;
+    assert_eq!(passed.result, PassResult::Failed);
+    let said = said(&passed);
+    assert!(said.contains("2 object(s) due: 2 kept (audit failed)"), "{said}");
     assert_eq!((sweeper.objects.objects().len(), notes.doubts.borrow().len()), (2, 1));
+}
+
+/// What `sweep` prints about a pass.
+fn said(passed: &Passed) -> String {
+    crate::report::text(passed.survey.as_ref().unwrap(), Some(&passed.outcomes))
 }
 
 /// A cluster in which so much time passes at each deletion, and something else happens.
@@ -214,7 +222,11 @@ async fn approval_that_is_taken_back_during_the_pass_stops_it_and_ends_no_doubt(
     config.deletions_at_once = std::num::NonZeroUsize::MIN;
     let objects = Slow(objects, Duration::from_secs(1), || drop(notes.approval.take()));
     let sweeper = Sweeper { objects, api, config, audit, refused, metrics, clock };
-    assert_eq!(sweeper.pass(&mut strikes, &claim, &notes).await.result, PassResult::Done);
+    let passed = sweeper.pass(&mut strikes, &claim, &notes).await;
+    assert_eq!(passed.result, PassResult::Done);
+    let said = said(&passed);
+    assert!(said.contains("2 object(s) due: 1 deleted, 1 kept (withdrawn)"), "{said}");
+    assert!(said.contains("\nkept (withdrawn)  ConfigMap team/settings") && said.contains("the approval"), "{said}");
     let left: Vec<_> =
         sweeper.objects.0.objects().into_iter().filter(|object| object.kind.kind == "ConfigMap").collect();
     assert_eq!((left.len(), notes.doubts.borrow().len()), (1, 1), "{left:?}");

@@ -338,7 +338,7 @@ fn plan_counts_what_a_namespace_takes_along() {
     }
     setup.at(0, None);
     let found = setup.at(30, None);
-    let text = crate::report::text(&found, true);
+    let text = crate::report::text(&found, None);
     let why = "its API resource is gone; in it: 2 core/ConfigMap";
     assert!(text.lines().any(|line| line.starts_with("delete") && line.ends_with(why)), "{text}");
     let json = crate::report::json(&found, &setup.config, Timestamp::UNIX_EPOCH);

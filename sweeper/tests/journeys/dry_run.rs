@@ -95,7 +95,8 @@ async fn single_sweep_waits_for_the_grace() -> Result<()> {
     assert_eq!(sweep.status.code(), Some(0), "{sweep:?}");
     world.assert_names(&["living"]).await?;
     let text = stdout(&sweep);
-    let [first, second] = ["has not been gone for `grace` yet", "1 object(s) deleted"].map(|part| text.find(part));
+    let [first, second] =
+        ["has not been gone for `grace` yet", "1 object(s) due: 1 deleted"].map(|part| text.find(part));
     ensure!(first.is_some() && first < second, "{text}");
     let records = world.records("orphan")?;
     let [gone_since, time] = ["gone_since", "time"].map(|key| records[0][key].as_str().unwrap_or_default());
