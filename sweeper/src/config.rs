@@ -45,8 +45,8 @@ pub struct Config {
     pub api: ApiConfig,
     /// The kubeconfig file; without it, the service account of the pod.
     pub kubeconfig: Option<PathBuf>,
-    /// What is wrong if a person runs a command: a variable, perhaps a forgotten one of the shell, names another cluster or
-    /// API than the file.
+    /// What is wrong if a person runs a command: a variable, perhaps a forgotten one of the shell, names another cluster,
+    /// API or Lease than the file.
     pub overridden: Vec<String>,
     /// The most requests to Kubernetes in one second.
     pub kubernetes_rate: u32,

@@ -18,6 +18,7 @@ use crate::audit::Audit;
 use crate::config::{ApiConfig, Config};
 use crate::http_api::{HttpApi, Limits};
 use crate::kube_objects::KubeObjects;
+use crate::leader;
 use crate::metrics::Metrics;
 use crate::pass::{Clock, Sweeper};
 
@@ -81,7 +82,7 @@ pub async fn kubernetes(config: &Config) -> anyhow::Result<lifecycle_kube::Clien
     lifecycle_kube::connect(config.kubeconfig.as_deref(), &agent).await.context(NO_CLUSTER)
 }
 
-/// Says which cluster and which API a command is about to talk to.
+/// Says which cluster and which API a command is about to talk to, and by which Lease leaders exclude each other.
 ///
 /// Two kubeconfig files can name one server, and one server name can lead to another cluster tomorrow: the UID of the
 /// namespace `kube-system` is that of the cluster.
@@ -100,7 +101,16 @@ pub async fn whereabouts(config: &Config) -> anyhow::Result<String> {
         Err(error) => format!("unknown: {}", error.message),
     };
     let api = without_password(&config.api.base_url);
-    Ok(format!("cluster {server} (UID of kube-system: {uid}), HyperFleet API {api}"))
+    let lease = named(&config.lease);
+    Ok(format!("cluster {server} (UID of kube-system: {uid}), HyperFleet API {api}, {lease}"))
+}
+
+/// The Lease in words. `plan` and `restore` need none.
+fn named(lease: &leader::Settings) -> String {
+    match &lease.namespace {
+        Some(namespace) => format!("Lease {namespace}/{}", lease.name),
+        None => "no Lease, as `lease.namespace` is not set".to_owned(),
+    }
 }
 
 /// Builds a client of the API.

@@ -38,19 +38,25 @@ fn variable_that_overrides_another_place_is_refused_by_each_command_that_acts() 
         fs::write(file, "").unwrap();
     }
     let text = format!(
-        "adapters: [a]\napi: {{base_url: 'http://u:hunter2@127.0.0.1:1'}}\nkubernetes: {{kubeconfig: {kubeconfig}}}\n"
+        "adapters: [a]\napi: {{base_url: 'http://u:hunter2@127.0.0.1:1'}}\nkubernetes: {{kubeconfig: {kubeconfig}}}\n\
+         lease: {{namespace: fleet, name: sweeper}}\n"
     );
     fs::write(&config, text).unwrap();
     let plan = "0".repeat(32);
     let [kube, api] = ["KUBECONFIG", "HYPERFLEET_API_BASE_URL"];
     let (other, same) = ("/other/cluster", kubeconfig.as_str());
+    let [namespace, name] = ["HYPERFLEET_SWEEPER_LEASE_NAMESPACE", "HYPERFLEET_SWEEPER_LEASE_NAME"];
     let flag = ["--kubeconfig", other];
-    let cases: [(&str, &str, &str, &[&str], bool); 5] = [
+    let cases: [(&str, &str, &str, &[&str], bool); 9] = [
         ("another cluster", kube, other, &[], true),
         ("the same cluster", kube, same, &[], false),
         ("a flag names the cluster", kube, other, &flag, false),
         ("another API", api, "http://u:hunter2@127.0.0.1:2", &[], true),
         ("the same API", api, "http://u:hunter2@127.0.0.1:1/", &[], false),
+        ("a Lease elsewhere", namespace, "default", &[], true),
+        ("the same namespace", namespace, "fleet", &[], false),
+        ("a flag names the namespace", namespace, "default", &["--lease-namespace", "default"], false),
+        ("another Lease", name, "another", &[], true),
     ];
     for command in [&["plan"][..], &["sweep", "--once"], &["approve", &plan], &["restore", &audit]] {
         for (name, variable, value, flags, is_refused) in &cases {
@@ -63,6 +69,29 @@ fn variable_that_overrides_another_place_is_refused_by_each_command_that_acts() 
             assert_eq!(said.contains(&refusal), *is_refused, "{command:?}, {name}: {said}");
             assert!(!said.contains("hunter2"), "{said}");
         }
+    }
+}
+
+#[test]
+fn command_first_says_where_it_acts() {
+    let folder = tempfile::tempdir().unwrap();
+    let [config, kubeconfig] =
+        ["sweeper.yaml", "kubeconfig"].map(|name| folder.path().join(name).display().to_string());
+    let cluster = "apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: c}}]\n\
+                   clusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}]\n";
+    fs::write(&kubeconfig, cluster).unwrap();
+    let text =
+        format!("adapters: [a]\napi: {{base_url: 'http://127.0.0.1:2'}}\nkubernetes: {{kubeconfig: {kubeconfig}}}\n");
+    for (lease, said) in [
+        ("lease: {namespace: fleet}", "Lease fleet/hyperfleet-sweeper"),
+        ("lease: {namespace: fleet, name: b}", "Lease fleet/b"),
+        ("", "no Lease, as `lease.namespace` is not set"),
+    ] {
+        fs::write(&config, format!("{text}{lease}\n")).unwrap();
+        let (_, error) = run(&["approve", &"0".repeat(32), "--config", &config]);
+        let first = error.lines().next().unwrap();
+        assert!(first.starts_with("cluster http://127.0.0.1:1 (UID of kube-system: unknown: "), "{error}");
+        assert!(first.ends_with(&format!("), HyperFleet API http://127.0.0.1:2, {said}")), "{error}");
     }
 }
 

@@ -124,6 +124,8 @@ pub(super) fn resolve(spec: SweeperSpec, mut resolver: Resolver<'_>) -> Option<C
     let places = [
         overridden(r, "kubernetes.kubeconfig", "--kubeconfig", spec.kubernetes.kubeconfig.as_deref()),
         overridden(r, "api.base_url", "--hyperfleet-api-base-url", spec.api.base_url.as_deref()),
+        overridden(r, "lease.namespace", "--lease-namespace", spec.lease.namespace.as_deref()),
+        overridden(r, "lease.name", "--lease-name", spec.lease.name.as_deref()),
     ];
     let overridden = places.into_iter().flatten().collect();
     // Last, because `?` returns here, and the other diagnostics must be collected before.
