@@ -161,7 +161,11 @@ fn log_filter<S>(level: LevelFilter) -> DynFilterFn<S, impl Fn(&Metadata<'_>, &C
     DynFilterFn::new(move |metadata: &Metadata<'_>, _: &Context<'_, S>| match (metadata.is_span(), is_ours(metadata)) {
         (true, ours) => ours,
         (false, true) => *metadata.level() <= level,
-        (false, false) => *metadata.level() <= level.min(LevelFilter::WARN) && !is_logged_by_caller(metadata),
+        (false, false) => {
+            *metadata.level() <= level.min(LevelFilter::WARN)
+                && !is_logged_by_caller(metadata)
+                && !is_repeated_for_each_connection(metadata)
+        }
     })
     .with_max_level_hint(level.max(LevelFilter::INFO))
 }
@@ -173,6 +177,16 @@ fn log_filter<S>(level: LevelFilter) -> DynFilterFn<S, impl Fn(&Metadata<'_>, &C
 fn is_logged_by_caller(metadata: &Metadata<'_>) -> bool {
     let target = metadata.target();
     target.starts_with("lapin") && target != "lapin::thread"
+}
+
+/// Whether the client of Kubernetes warns at each handshake that it does not check the server's certificate. Our own warning
+/// says so once, with the server and the cure.
+///
+/// The client's other warning from there is kept, that it could not read a renewed CA: it has the field `path`.
+fn is_repeated_for_each_connection(metadata: &Metadata<'_>) -> bool {
+    metadata.target() == "kube_client::client::tls::rustls_tls"
+        && *metadata.level() > LevelFilter::ERROR
+        && metadata.fields().field("path").is_none()
 }
 
 /// Adds fields to a span under names that are not known at compile time.

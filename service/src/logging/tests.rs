@@ -119,6 +119,18 @@ fn amqp_clients_repeated_errors_are_not_logged() {
 }
 
 #[test]
+fn unchecked_certificate_is_not_warned_about_at_each_handshake() {
+    let lines = logged(LevelFilter::DEBUG, Format::Json, || {
+        warn!(target: "kube_client::client::tls::rustls_tls", "Server cert bypassed");
+        error!(target: "kube_client::client::tls::rustls_tls", "Broken");
+        warn!(target: "kube_client::client::tls::rustls_tls", path = "/ca", "failed to reload CA bundle");
+        warn!(target: "kube_client::client::builder", "Kept");
+    });
+    let kept = ["Broken", "failed to reload", "Kept"];
+    assert!(lines.len() == 3 && lines.iter().zip(kept).all(|(line, kept)| line.contains(kept)), "{lines:?}");
+}
+
+#[test]
 fn library_spans_add_no_fields() {
     let lines = logged(LevelFilter::INFO, Format::Json, || {
         let ours = info_span!("ours", kept = "yes");
