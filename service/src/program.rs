@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::env::ArgsOs;
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
@@ -40,11 +40,39 @@ pub fn run<I>(
     })
 }
 
-/// Prints the output of a command.
+/// Prints the output of a command. Whoever reads it may stop reading, as `head` does.
 ///
 /// # Errors
-/// Standard output is closed, or its disk is full.
+/// The disk of standard output is full, or the output cannot be written for another reason.
 pub fn print(text: &str) -> anyhow::Result<ExitCode> {
-    std::io::stdout().lock().write_all(text.as_bytes()).context("failed to print")?;
-    Ok(ExitCode::SUCCESS)
+    print_to(&mut std::io::stdout().lock(), text)
+}
+
+fn print_to(out: &mut impl io::Write, text: &str) -> anyhow::Result<ExitCode> {
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error).context("failed to print"),
+        Ok(()) | Err(_) => Ok(ExitCode::SUCCESS),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    #[test]
+    fn reader_that_stops_reading_is_no_error() {
+        let (reader, mut writer) = io::pipe().unwrap();
+        drop(reader);
+        let printed = print_to(&mut writer, "a plan");
+        assert!(printed.is_ok(), "{printed:?}");
+    }
+
+    #[test]
+    fn full_disk_is_an_error() {
+        let mut full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let error = print_to(&mut full, "a plan").unwrap_err();
+        assert!(format!("{error:#}").starts_with("failed to print: No space left"), "{error:#}");
+    }
 }
