@@ -2,7 +2,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 /// Takes the lines of records.
@@ -31,6 +31,7 @@ pub(super) struct AppendOnly {
 
 impl AppendOnly {
     pub(super) fn open(path: &Path, secrets: bool) -> io::Result<Self> {
+        check_kind(path)?;
         let mut file = OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(path)?;
         // Without this, a crash of the machine can lose the name of a new file, and with it every line.
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -84,6 +85,29 @@ impl Sink for AppendOnly {
         self.is_torn = false;
         if is_synced { self.file.sync_data() } else { Ok(()) }
     }
+}
+
+/// Refuses what blocks whoever opens it or writes to it until somebody reads, such as a FIFO: the pass would stand still, and
+/// the replica would go on to lead. Nothing is opened to find out.
+fn check_kind(path: &Path) -> io::Result<()> {
+    let kind = match fs::metadata(path) {
+        Ok(found) => found.file_type(),
+        // It will be created.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    if kind.is_file() || kind.is_char_device() {
+        return Ok(());
+    }
+    let what = if kind.is_fifo() {
+        "a FIFO"
+    } else if kind.is_dir() {
+        "a directory"
+    } else {
+        "no regular file"
+    };
+    let why = format!("it is {what}, which cannot keep records: name a regular file, or none for standard output");
+    Err(io::Error::new(io::ErrorKind::InvalidInput, why))
 }
 
 /// Drops every line.

@@ -123,6 +123,24 @@ fn file_that_cannot_be_opened_is_named() {
     assert_eq!(error.to_string(), "failed to write the audit record to /nowhere/audit");
 }
 
+#[tokio::test]
+async fn file_that_could_block_a_pass_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let [fifo, file] = ["fifo", "audit"].map(|name| folder.path().join(name));
+    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    for (path, what) in [(fifo.as_path(), "a FIFO"), (folder.path(), "a directory")] {
+        let error = Audit::to_file(path, false).err().unwrap();
+        let said = lifecycle_errors::Chain(&error).to_string();
+        assert!(said.contains(&format!("it is {what}, which cannot keep records")), "{said}");
+        assert!(said.contains("name a regular file, or none for standard output"), "{said}");
+    }
+    // The file is replaced while the sweeper runs.
+    let audit = Audit::to_file(&file, false).unwrap();
+    audit.write(&delete()).await.unwrap();
+    fs::rename(&fifo, &file).unwrap();
+    assert!(audit.write(&delete()).await.is_err());
+}
+
 /// Tells of each line whether it must outlast a crash of the machine.
 struct Synced(mpsc::Sender<bool>);
 
