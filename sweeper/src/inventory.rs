@@ -62,26 +62,55 @@ impl KindFilter {
 }
 
 impl KindFilter {
-    /// The patterns that select none of these kinds, in words; or that the filter as a whole selects none.
+    /// Why no kind that this pattern names is swept, if so.
+    fn selects_nothing<'a>(
+        &self,
+        pattern: &KindPattern,
+        served: impl Iterator<Item = &'a ServedKind>,
+    ) -> Option<&'static str> {
+        let named: Vec<_> = served.filter(|served| pattern.matches(&served.kind)).collect();
+        if named.is_empty() {
+            Some(NOT_SERVED)
+        } else if named.iter().any(|served| self.selects(served)) {
+            None
+        } else if named.iter().any(|served| served.has_verbs(&["list", "delete"])) {
+            Some(NOT_LEFT)
+        } else {
+            Some(NOT_DELETABLE)
+        }
+    }
+
+    /// The patterns by which nothing is swept, or spared, in words; or that the filter as a whole selects no kind.
     ///
     /// A pattern of `kinds.exclude` may name a kind that this cluster does not have, unless it may be a misspelt one.
-    fn without_kind(&self, served: &[ServedKind]) -> Vec<String> {
+    fn without_kind(&self, cluster_scoped: &[KindPattern], served: &[ServedKind]) -> Vec<String> {
         let is_selected = |pattern: &&KindPattern| served.iter().any(|served| pattern.matches(&served.kind));
         let is_misspelt = |pattern: &&KindPattern| served.iter().any(|served| may_mean(pattern, &served.kind));
-        let included = self.include.iter().filter(|pattern| !is_selected(pattern)).map(|pattern| (pattern, "include"));
+        let said = |key: &str, pattern: &KindPattern, why: &str| format!("`{pattern}` in `kinds.{key}` {why}");
+        let included = self.include.iter().filter_map(|pattern| {
+            let why = self.selects_nothing(pattern, served.iter())?;
+            Some(said("include", pattern, why))
+        });
         let excluded = self.exclude.iter().filter(|pattern| !is_selected(pattern)).filter(is_misspelt);
-        let mut empty: Vec<String> = included
-            .chain(excluded.map(|pattern| (pattern, "exclude")))
-            .map(|(pattern, key)| {
-                format!("`{pattern}` in `kinds.{key}` selects no kind that the cluster serves: correct or remove it")
-            })
-            .collect();
+        let excluded = excluded.map(|pattern| said("exclude", pattern, NOT_SERVED));
+        let cluster_scoped = cluster_scoped.iter().filter_map(|pattern| {
+            let why = self.selects_nothing(pattern, served.iter().filter(|served| !served.namespaced))?;
+            Some(said("cluster_scoped", pattern, if why == NOT_SERVED { NOT_CLUSTER_SCOPED } else { why }))
+        });
+        let mut empty: Vec<String> = included.chain(excluded).chain(cluster_scoped).collect();
         if empty.is_empty() && !served.iter().any(|served| self.selects(served)) {
             empty.push("`kinds` selects no kind that can be listed and deleted: nothing is swept".to_owned());
         }
         empty
     }
 }
+
+/// What is wrong with a pattern.
+const NOT_SERVED: &str = "selects no kind that the cluster serves: correct or remove it";
+const NOT_CLUSTER_SCOPED: &str = "selects no cluster-scoped kind that the cluster serves: correct or remove it";
+const NOT_DELETABLE: &str = "selects only kinds that cannot be listed and deleted: remove it";
+const NOT_LEFT: &str = "selects only kinds that `kinds.exclude`, which has a default, or `kinds.include` leaves out: correct \
+                        one of them";
 
 /// Whether a pattern may be meant for this kind: at most one letter of kind and group is wrong.
 fn may_mean(pattern: &KindPattern, served: &GroupVersionKind) -> bool {
@@ -115,13 +144,13 @@ fn misspelt(own: &BTreeSet<String>, named: &BTreeSet<String>) -> Vec<String> {
 }
 
 /// Whether two names differ by one typing error in a word. Names that are numbered or lettered, such as `dns-a` and
-/// `dns-b`, are those of two adapters.
+/// `dns-b`, are those of two adapters; so are names with abbreviations, such as `eks-provisioner` and `aks-provisioner`.
 fn is_slip(name: &str, other: &str) -> bool {
     let words = |name: &str| name.split('-').map(str::to_owned).collect::<Vec<_>>();
     let (name, other) = (words(name), words(other));
     let mut different = name.iter().zip(&other).filter(|(word, other)| word != other);
     let (Some((word, other_word)), None) = (different.next(), different.next()) else { return false };
-    let is_word = |word: &str| word.len() >= 3 && !word.bytes().any(|byte| byte.is_ascii_digit());
+    let is_word = |word: &str| word.len() >= 5 && !word.bytes().any(|byte| byte.is_ascii_digit());
     name.len() == other.len() && is_word(word) && is_word(other_word) && osa_distance(word, other_word) == 1
 }
 
@@ -159,7 +188,7 @@ impl Inventory {
                 hidden.insert(error.call.clone(), error);
             }
         }
-        let mut unselected = filter.without_kind(&discovery.kinds);
+        let mut unselected = filter.without_kind(&policy.cluster_scoped, &discovery.kinds);
         let (mut kinds, others): (Vec<_>, Vec<_>) =
             discovery.kinds.into_iter().partition(|served| filter.selects(served));
         let swept = kinds.len();

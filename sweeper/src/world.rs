@@ -29,12 +29,30 @@ pub struct World {
 #[derive(Debug, Default)]
 struct State {
     objects: Vec<Value>,
+    /// Every kind that the cluster had an object of.
+    kinds: Vec<ServedKind>,
     resources: BTreeMap<String, Generation>,
     /// The HTTP status by which the API answers about a resource, instead of the truth.
     answers: BTreeMap<String, u16>,
     made: u64,
     /// A group of the cluster whose kinds cannot be read.
     hidden_group: Option<String>,
+}
+
+impl State {
+    /// Serves the kind of this object from now on, also after its last object is gone.
+    fn serve(&mut self, object: ObjectRef) {
+        if self.kinds.iter().any(|served| is_same_kind(&served.kind, &object.kind)) {
+            return;
+        }
+        let plural = format!("{}s", object.kind.kind.to_lowercase());
+        // Reviews, such as a SubjectAccessReview, can only be created.
+        let verbs: &[&str] =
+            if object.kind.group == "authorization.k8s.io" { &["create"] } else { &["list", "delete"] };
+        let verbs = verbs.iter().map(|verb| (*verb).to_owned()).collect();
+        let (kind, namespaced) = (object.kind, object.namespace.is_some());
+        self.kinds.push(ServedKind { kind, plural, namespaced, verbs, has_status: false });
+    }
 }
 
 impl World {
@@ -51,6 +69,7 @@ impl World {
             metadata.entry("creationTimestamp").or_insert_with(|| "2026-01-01T00:00:00Z".into());
             metadata.insert("resourceVersion".to_owned(), made.to_string().into());
         }
+        state.serve(ObjectRef::of(&object));
         state.objects.push(object.clone());
         object
     }
@@ -90,22 +109,13 @@ impl World {
 
 impl Objects for World {
     async fn discover(&self) -> Result<Discovery, Error> {
-        let mut kinds: Vec<ServedKind> = Vec::new();
-        for object in self.state().objects.iter().map(ObjectRef::of) {
-            if !kinds.iter().any(|served| is_same_kind(&served.kind, &object.kind)) {
-                let plural = format!("{}s", object.kind.kind.to_lowercase());
-                let verbs = ["list", "delete"].map(str::to_owned).to_vec();
-                let (kind, namespaced) = (object.kind, object.namespace.is_some());
-                kinds.push(ServedKind { kind, plural, namespaced, verbs, has_status: false });
-            }
-        }
         let state = self.state();
         let unread = state.hidden_group.iter().map(|group| {
             let (call, message) = (format!("discover {group}"), "503".to_owned());
             let error = Error { kind: ErrorKind::Unavailable, call, status: Some(503), message };
             UnreadGroup { group: group.clone(), error }
         });
-        Ok(Discovery { kinds, unread: unread.collect() })
+        Ok(Discovery { kinds: state.kinds.clone(), unread: unread.collect() })
     }
 
     async fn list(&self, kind: &ServedKind, choice: Choice<'_>, each: &mut dyn FnMut(Candidate)) -> Result<(), Error> {
