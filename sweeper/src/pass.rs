@@ -182,7 +182,12 @@ fn log(survey: Option<&Survey>, result: PassResult, duration: Duration) {
     }
     let holds = survey.plan.holds();
     for hold in holds {
-        tracing::error!(reason = hold.label(), due, "Nothing is deleted: {hold}");
+        let reason = hold.label();
+        if survey.release == Release::Approved {
+            tracing::info!(reason, due, "A person's approval of the plan overrides: {hold}");
+        } else {
+            tracing::error!(reason, due, "Nothing is deleted: {hold}");
+        }
     }
     if result == PassResult::Held && due > 0 && holds.iter().all(Hold::is_approvable) {
         tracing::error!(plan, due, "To delete these objects all the same: sweeper approve {plan}");

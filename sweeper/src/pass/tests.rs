@@ -55,18 +55,36 @@ fn sweeper(settings: &str) -> Sweeper<World, World> {
     Sweeper { objects, api, audit, refused, metrics, clock: Clock::start(), config }
 }
 
+/// The lines that this thread logs while the guards live.
+struct Log {
+    lines: Arc<Mutex<Vec<Value>>>,
+    _guards: (tracing::Dispatch, tracing::subscriber::DefaultGuard),
+}
+
+impl Log {
+    fn start() -> Self {
+        let lines = Arc::new(Mutex::new(Vec::new()));
+        let sink = {
+            let lines = Arc::clone(&lines);
+            move |line: &[u8]| lines.lock().unwrap().push(serde_json::from_slice::<Value>(line).unwrap())
+        };
+        let settings = LogSettings { level: LevelFilter::DEBUG, ..LogSettings::default() };
+        // With one subscriber only, `tracing` asks the one of the thread that first logs a line, which may be another
+        // test's: it then drops the line in every thread. With two it asks both.
+        let second = tracing::Dispatch::new(tracing_subscriber::registry());
+        let guard = subscriber_into(settings, &Identity::of("sweeper"), Box::new(sink)).set_default();
+        Self { lines, _guards: (second, guard) }
+    }
+
+    /// Ends the log, and returns its lines.
+    fn end(self) -> Vec<Value> {
+        std::mem::take(&mut self.lines.lock().unwrap())
+    }
+}
+
 #[tokio::test]
 async fn each_log_line_of_a_pass_has_the_term() {
-    let lines = Arc::new(Mutex::new(Vec::new()));
-    let sink = {
-        let lines = Arc::clone(&lines);
-        move |line: &[u8]| lines.lock().unwrap().push(serde_json::from_slice::<Value>(line).unwrap())
-    };
-    let settings = LogSettings { level: LevelFilter::DEBUG, ..LogSettings::default() };
-    // With one subscriber only, `tracing` asks the one of the thread that first logs a line, which may be another test's: it
-    // then drops the line in every thread. With two it asks both.
-    let _second = tracing::Dispatch::new(tracing_subscriber::registry());
-    let guard = subscriber_into(settings, &Identity::of("sweeper"), Box::new(sink)).set_default();
+    let log = Log::start();
     let (no_limits, limits) = ("limits: {percent: 100}", "limits: {percent: 0}");
     for settings in [no_limits, limits].map(|limits| format!("dry_run: false\n{limits}\n")) {
         let (sweeper, claim) = (sweeper(&settings), Claim::of(TERM));
@@ -77,8 +95,7 @@ async fn each_log_line_of_a_pass_has_the_term() {
         claim.over().cancel();
         sweeper.pass(&mut strikes, &claim, &Memory::default()).await;
     }
-    drop(guard);
-    let lines = lines.lock().unwrap();
+    let lines = log.end();
     assert!(lines.iter().all(|line| line["term"] == TERM), "{lines:?}");
     let begins =
         |line: &Value| line["message"].as_str().unwrap().split([':', ' ']).take(3).collect::<Vec<_>>().join(" ");
@@ -145,7 +162,12 @@ async fn held_sweeper() -> (Sweeper<World, World>, Claim, Strikes, Memory) {
 #[tokio::test(start_paused = true)]
 async fn approved_pass_ends_the_kept_doubts() {
     let (sweeper, claim, mut strikes, notes) = held_sweeper().await;
+    let log = Log::start();
     assert_eq!(sweeper.pass(&mut strikes, &claim, &notes).await.result, PassResult::Done);
+    let lines = log.end();
+    let overrides = "A person's approval of the plan overrides: 2 of 2 objects are orphans, and the limit is 1";
+    assert!(lines.iter().any(|line| line["level"] == "info" && line["message"] == overrides), "{lines:?}");
+    assert!(lines.iter().all(|line| line["level"] != "error"), "nothing went wrong: {lines:?}");
     assert_eq!((sweeper.objects.objects().len(), notes.doubts.borrow().len()), (2, 0), "two Events");
 }
 
