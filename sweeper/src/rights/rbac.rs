@@ -33,7 +33,7 @@ pub fn manifests(
     // Its UID is that of the cluster, which commands say before they act.
     let mut system = rule("", ["namespaces"], &["get"]);
     system["resourceNames"] = json!(["kube-system"]);
-    rules.push(system);
+    rules.push(system.clone());
     // RBAC cannot name the object of a creation.
     let create = rule("coordination.k8s.io", ["leases"], &["create"]);
     let mut write = rule("coordination.k8s.io", ["leases"], &["get", "patch"]);
@@ -45,10 +45,17 @@ pub fn manifests(
         ("The Lease by which one replica leads.".to_owned(), role(Some(namespace), &name, &[create, write.clone()])),
         (bound, binding("Role", Some(namespace), &name, account)),
         (
-            "For people who may approve a plan that the sweeper holds (`sweeper approve`): bind it to them.\n\
+            "For people who may approve a plan that the sweeper holds (`sweeper approve`): bind it to them by a\n\
+             RoleBinding.\n\
              RBAC cannot restrict a patch to the annotation of the approval: they can also end the leader's term."
                 .to_owned(),
             role(Some(namespace), &approver, &[write]),
+        ),
+        (
+            "Beside that role, for the same people: `sweeper approve` says in which cluster it approves, by the UID of\n\
+             kube-system. Bind it to them by a ClusterRoleBinding."
+                .to_owned(),
+            role(None, &approver, &[system]),
         ),
     ];
     stream(&documents)

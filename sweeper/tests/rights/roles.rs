@@ -179,7 +179,7 @@ async fn sweeper_of_every_kind_may_not_run_commands() -> Result<()> {
 }
 
 #[tokio::test]
-async fn approver_may_patch_the_lease_only() -> Result<()> {
+async fn approver_may_patch_the_lease_and_tell_the_cluster_only() -> Result<()> {
     let server = Server::connect().await?;
     let namespace = server.control_plane.namespace().await?;
     let account = account(&format!("{}/{}", namespace.name(), unique("sweeper")))?;
@@ -194,12 +194,19 @@ async fn approver_may_patch_the_lease_only() -> Result<()> {
         "subjects": [{ "apiGroup": group, "kind": "User", "name": person }],
     });
     server.apply(&binding.to_string()).await?;
-    let lease = Scope(namespace.name(), LEASE);
+    let mut binding = binding;
+    binding["kind"] = json!("ClusterRoleBinding");
+    binding["metadata"] = json!({ "name": person });
+    binding["roleRef"]["kind"] = json!("ClusterRole");
+    server.apply(&binding.to_string()).await?;
+    let (lease, system) = (Scope(namespace.name(), LEASE), Scope("", "kube-system"));
     server.await_right(&person, "patch", "leases.coordination.k8s.io", lease).await?;
+    server.await_right(&person, "get", "namespaces", system).await?;
 
     let expected = rights(&[("leases.coordination.k8s.io", &["get", "patch"])]);
     assert_eq!(server.rights(&person, lease).await?, expected);
-    for elsewhere in [CLUSTER, Scope(namespace.name(), "another"), Scope("default", LEASE)] {
+    assert_eq!(server.rights(&person, system).await?, rights(&[("namespaces", &["get"])]));
+    for elsewhere in [CLUSTER, Scope("", "another"), Scope(namespace.name(), "another"), Scope("default", LEASE)] {
         assert_eq!(server.rights(&person, elsewhere).await?, Rights::new());
     }
     Ok(())
