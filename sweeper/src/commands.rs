@@ -19,7 +19,7 @@ use lifecycle_service::logging::{self, Identity};
 use lifecycle_service::program::print;
 use lifecycle_service::settings::{check, log_diagnostics};
 use lifecycle_service::{files, shutdown, version};
-use serde_json::json;
+use serde_json::{Value, json};
 use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::args::{Invocation, Output};
@@ -166,10 +166,19 @@ async fn approve(config: &Config, plan: &str, lasts: Duration) -> anyhow::Result
         .merge_patch(&patch, &object, Fence::new(uid, ""))
         .await?
         .with_context(|| format!("{object} was deleted"))?;
-    print(&format!(
-        "approved {plan} until {}: unless `dry_run` is set, the leader deletes these objects in the next pass that finds exactly this plan\n",
-        approval.expires
-    ))
+    print(&approved(&approval, &lease))
+}
+
+/// What an approval leads to. A sweep that ended, or a Deployment without replicas, has given the Lease back.
+fn approved(approval: &Approval, lease: &Value) -> String {
+    let Approval { hash, expires } = approval;
+    let holder = lease.pointer("/spec/holderIdentity").and_then(Value::as_str).unwrap_or_default();
+    let who = if holder.is_empty() {
+        "no sweeper leads now. Unless `dry_run` is set, the next one that leads until then deletes these objects"
+    } else {
+        "unless `dry_run` is set, the leader deletes these objects"
+    };
+    format!("approved {hash} until {expires}: {who} in the next pass that finds exactly this plan\n")
 }
 
 async fn restore(config: &Config, file: &Path, selection: &Selection, keep_stamps: bool) -> anyhow::Result<ExitCode> {
@@ -211,4 +220,29 @@ async fn demo(scenario: Option<&Path>) -> anyhow::Result<ExitCode> {
     let name = file.display().to_string();
     let text = files::read_text(file, files::CONFIGURATION).with_context(|| format!("failed to read {name}"))?;
     print(&scenario::play(&name, &text).await?)
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    #[test]
+    fn approval_says_whether_a_sweeper_leads() {
+        let approval = Approval { hash: "2f0c".to_owned(), expires: "2026-03-01T12:00:00Z".parse().unwrap() };
+        let led = json!({ "spec": { "holderIdentity": "pod-0" } });
+        let said = approved(&approval, &led);
+        assert!(
+            said.starts_with("approved 2f0c until 2026-03-01T12:00:00Z: unless `dry_run` is set, the leader"),
+            "{said}"
+        );
+        for given_back in [json!({ "spec": { "holderIdentity": "" } }), json!({ "spec": {} })] {
+            let said = approved(&approval, &given_back);
+            assert!(
+                said.contains(": no sweeper leads now. Unless `dry_run` is set, the next one that leads"),
+                "{said}"
+            );
+        }
+    }
 }
