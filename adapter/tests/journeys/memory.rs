@@ -64,18 +64,18 @@ async fn flood_of_large_events_and_answers_fits_the_documented_limit() -> Result
         eprintln!("skipped: only root makes cgroups");
         return Ok(());
     };
-    let answers = |kind: &'static str, answer: Value| {
-        let matching = When::method("GET").and(move |request| request.path.contains(&format!("/clusters/{kind}-")));
+    let kinds: [(&str, Value); 3] =
+        [("text", "x".repeat(9_800_000).into()), ("numbers", numbers(9_800_000)), ("half", numbers(130_000))];
+    let mut ids = Vec::new();
+    for (number, (kind, member)) in (0..LARGE_ANSWERS).flat_map(|number| kinds.iter().map(move |kind| (number, kind))) {
+        let id = format!("{kind}-{number}");
+        let answer = json!({ "id": id, "kind": "Cluster", "name": "n", "generation": 1, "member": member });
+        let path = format!("/clusters/{id}");
+        let matching = When::method("GET").and(move |request| request.path.ends_with(&path));
         let headers = vec![("content-type", "application/json".to_owned())];
         world.api.inject(matching, Fault::Answer { status: 200, headers, body: answer.to_string() });
-    };
-    let answer = |member: Value| json!({"id": "x", "kind": "Cluster", "name": "n", "generation": 1, "member": member});
-    answers("text", answer("x".repeat(9_800_000).into()));
-    answers("numbers", answer(numbers(9_800_000)));
-    answers("half", answer(numbers(130_000)));
-    let ids: Vec<String> = (0..LARGE_ANSWERS)
-        .flat_map(|number| ["text", "numbers", "half"].map(|kind| format!("{kind}-{number}")))
-        .collect();
+        ids.push(id);
+    }
     for id in &ids {
         world.api.put_cluster(id, 1).await?;
         world.topic.publish(&Event::cluster(id, 1)).await?;
