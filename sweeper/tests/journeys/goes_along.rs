@@ -2,8 +2,12 @@
 
 use anyhow::{Result, ensure};
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
+use lifecycle_e2e::fault::When;
+use lifecycle_e2e::kube::widgets;
 use lifecycle_e2e::{PATIENCE, await_condition, unique};
 use serde_json::json;
 
@@ -53,6 +57,53 @@ async fn namespace_of_an_orphan_goes_after_the_last_object_that_must_stay() -> R
     })
     .await?;
     world.assert_names(&["living"]).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn namespace_stays_that_got_an_object_of_a_new_kind_while_the_pass_waited_for_the_api() -> Result<()> {
+    let world = World::new().await?;
+    world.living("living").await?;
+    let (lives, gone) = (world.cluster(1).await?, world.cluster(1).await?);
+    let client = world.control_plane.client().await?;
+    let (namespaces, name) = (Api::<Namespace>::all(client.clone()), unique("orphan"));
+    let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
+    let namespace = serde_json::from_value(world.signed(namespace, &gone)?)?;
+    namespaces.create(&PostParams::default(), &namespace).await?;
+    world.force_delete(&gone).await?;
+
+    // The API is asked once in each of two passes, and then before the namespace goes.
+    let question = When::method("GET").path_ends(format!("/resources/{gone}"));
+    let gate = world.api.hold(question.nth(3));
+    let kinds = json!({ "include": ["core/Namespace"], "cluster_scoped": ["core/Namespace"] });
+    let setup = world.sweeper()?.with("kinds", kinds).with("grace", "1ms").with("api.timeout", "1m");
+    let sweeper = setup.with("signing_key_files", json!([world.signing_key()?])).run()?;
+    gate.reached().await;
+    let group = format!("{}.example.com", unique("group"));
+    let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
+    definitions.create(&PostParams::default(), &serde_json::from_value(widgets(&group))?).await?;
+    let kind = ApiResource::from_gvk(&GroupVersionKind::gvk(&group, "v1", "Widget"));
+    let custom: Api<DynamicObject> = Api::namespaced_with(client, &name, &kind);
+    let mut widget = world.config_map("widget", &lives);
+    widget["apiVersion"] = json!(format!("{group}/v1"));
+    widget["kind"] = json!("Widget");
+    let widget: DynamicObject = serde_json::from_value(widget)?;
+    await_condition("the kind to be served", PATIENCE, async || {
+        custom.create(&PostParams::default(), &widget).await?;
+        Ok(())
+    })
+    .await?;
+    gate.release();
+    sweeper.await_log("the namespace to be kept", |entry| entry["outcome"] == "kept").await?;
+    sweeper.await_passes(1).await?;
+    let namespace = namespaces.get(&name).await?;
+    ensure!(namespace.metadata.deletion_timestamp.is_none(), "it goes, and with it the object of a living cluster");
+
+    definitions.delete(&format!("widgets.{group}"), &DeleteParams::default()).await?;
+    await_condition("the namespace to go", PATIENCE, async || {
+        ensure!(namespaces.get_opt(&name).await?.is_none(), "it is there");
+        Ok(())
+    })
+    .await
 }
 
 #[tokio::test(flavor = "multi_thread")]
