@@ -1,3 +1,5 @@
+#![expect(clippy::unwrap_used, reason = "tests")]
+
 use lifecycle_core::task::compile::{Surroundings, compile};
 use serde_json::json;
 

@@ -76,13 +76,10 @@ pub(super) fn find(root: &IdedExpr) -> Vec<NullTest> {
 /// The only variable that a part reads, if it reads just one.
 fn sole_variable(part: &Expr) -> Option<String> {
     let root = super::node::node(part.clone());
-    let mut names = walk::nodes(&root).filter_map(|node| match node.expr {
-        Expr::Ident(name)
-            if !(name == "optional" || name.starts_with('@') || node.binds(name) || environment::is_type(name)) =>
-        {
-            Some(name.clone())
-        }
-        _ => None,
+    let mut names = walk::nodes(&root).filter_map(|node| {
+        let Expr::Ident(name) = node.expr else { return None };
+        let is_known = name == "optional" || name.starts_with('@') || environment::is_type(name);
+        (!is_known && !node.binds(name)).then(|| name.clone())
     });
     let first = names.next()?;
     names.all(|name| name == first).then_some(first)
@@ -91,10 +88,9 @@ fn sole_variable(part: &Expr) -> Option<String> {
 /// Whether a part names a field.
 fn names(part: &Expr, field: &str) -> bool {
     let root = super::node::node(part.clone());
-    walk::nodes(&root).any(|node| match node.expr {
-        Expr::Select(select) => select.field == field,
-        Expr::Literal(LiteralValue::String(text)) => text.inner() == field,
-        _ => false,
+    walk::nodes(&root).any(|node| {
+        matches!(node.expr, Expr::Select(select) if select.field == field)
+            || matches!(node.expr, Expr::Literal(LiteralValue::String(text)) if text.inner() == field)
     })
 }
 

@@ -515,12 +515,15 @@ proptest! {
     }
 }
 
+/// Name, `kinds.include`, `kinds.exclude`, `adapters`, and the beginning of the hold.
+type Selection<'a> = (&'a str, &'a [&'a str], &'a [&'a str], &'a [&'a str], Option<&'a str>);
+
 #[test]
 fn name_that_selects_nothing_holds_the_pass() {
     let patterns = |texts: &[&str]| texts.iter().map(|text| text.parse().unwrap()).collect::<Vec<KindPattern>>();
     let adapters = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<_>>();
     let own: &[&str] = &["network"];
-    let cases: [(&str, &[&str], &[&str], &[&str], Option<&str>); 16] = [
+    let cases: [Selection<'_>; 16] = [
         ("everything is there", &["core/ConfigMap"], &[], own, None),
         ("no pattern", &[], &[], own, None),
         (

@@ -50,11 +50,10 @@ fn fault(name: Part<'_>, rule: NameRule) -> Option<Fault> {
         }
         Part::Literal(value @ (Value::Number(_) | Value::Bool(_))) => Some(Fault {
             message: format!("is {value}, but a name is text: Kubernetes refuses the object"),
-            help: match value {
-                Value::Bool(_) => "put it in quotes as it is written: YAML reads words such as `n`, `no` and `on` as \
-                                   booleans"
-                    .to_owned(),
-                _ => format!("put it in quotes: `\"{value}\"`"),
+            help: if value.is_boolean() {
+                "put it in quotes as it is written: YAML reads words such as `n`, `no` and `on` as booleans".to_owned()
+            } else {
+                format!("put it in quotes: `\"{value}\"`")
             },
         }),
         Part::Template(template) => rendered(template, rule),
