@@ -17,6 +17,7 @@ use lifecycle_core::template::Template;
 use lifecycle_service::logging::Output;
 use lifecycle_service::settings;
 use serde_json::Value;
+use url::Url;
 
 use super::spec::{AdapterSpec, ApiSpec, AuthSpec, KubernetesSpec, MaestroSpec};
 use super::version::{Agreement, compare};
@@ -121,7 +122,8 @@ fn api(r: &mut Resolver<'_>, spec: &ApiSpec) -> ApiConfig {
 /// Go adapter loads such a file too.
 fn check_url_and_headers(r: &mut Resolver<'_>, base_url: &str, default_headers: &BTreeMap<String, String>) {
     let key = "clients.hyperfleet_api.base_url";
-    if !base_url.trim().is_empty() && lifecycle_api_client::base_url(base_url).is_err() {
+    let is_usable = |url: &Url| matches!(url.scheme(), "http" | "https") && url.has_host() && url.query().is_none();
+    if !base_url.trim().is_empty() && !Url::parse(base_url.trim()).is_ok_and(|url| is_usable(&url)) {
         let message = "is not the address of an API: every call fails, and `serve` does not start";
         r.report_of_secret(
             Severity::Warning,
