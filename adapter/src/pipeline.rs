@@ -22,7 +22,7 @@ use lifecycle_core::scope::Scope;
 use lifecycle_core::stage::Phase;
 use lifecycle_core::task::{Discover, Task};
 use lifecycle_core::template::Template;
-use lifecycle_core::write::Executed;
+use lifecycle_core::write::{Executed, NotCreated, WriteError};
 use tokio::time::Instant;
 
 use crate::api::Api;
@@ -139,8 +139,7 @@ impl<T: Transport, A: Api> Pipeline<T, A> {
                 Next::Read(reads) => self.read(reads, &mut planner, scope, deadline).await,
                 Next::Write(step) => {
                     let mut executed = execute(&self.transport, step.command, deadline).await;
-                    if let Executed::Failed(error) | Executed::PatchFailed { error, .. } = &mut executed {
-                        // The server may quote a value that it refuses.
+                    if let Some(error) = refusal_of_content(&mut executed) {
                         error.message = Redactor::of(&self.task, scope, []).text(&error.message).into_owned();
                     }
                     planner.record(scope, executed);
@@ -211,5 +210,52 @@ impl PassReport {
 
     fn end(self, scope: Scope, calls: Option<Vec<crate::fetch::CallRecord>>) -> Self {
         Self { scope, calls: calls.unwrap_or_default(), ..self }
+    }
+}
+
+/// The error in which a server may quote a value of the object or patch that it refuses.
+fn refusal_of_content(executed: &mut Executed) -> Option<&mut WriteError> {
+    match executed {
+        Executed::Failed(error)
+        | Executed::PatchFailed { error, .. }
+        | Executed::DeletedNotCreated(NotCreated::Failed(error)) => Some(error),
+        Executed::Created(_)
+        | Executed::NameTaken(_)
+        | Executed::Updated(_)
+        | Executed::Recreated(_)
+        | Executed::DeletedNotCreated(NotCreated::NameTaken(_))
+        | Executed::Deleting(_)
+        | Executed::Deleted
+        | Executed::DeleteFailed { .. }
+        | Executed::Patched(_)
+        | Executed::Disowned(_)
+        | Executed::DisownFailed { .. } => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lifecycle_core::write::WriteErrorKind;
+
+    use super::*;
+
+    #[test]
+    fn refusal_of_each_write_with_content_is_redacted() {
+        let error = || WriteError {
+            kind: WriteErrorKind::Invalid,
+            call: "create Secret a/b".to_owned(),
+            status: Some(422),
+            message: "got s3cret".to_owned(),
+        };
+        let cases = [
+            ("a creation or an update", Executed::Failed(error()), true),
+            ("a patch", Executed::PatchFailed { object: None, error: error() }, true),
+            ("the creation after a deletion", Executed::DeletedNotCreated(NotCreated::Failed(error())), true),
+            ("a taken name", Executed::DeletedNotCreated(NotCreated::NameTaken(None)), false),
+            ("a deletion", Executed::Deleted, false),
+        ];
+        for (name, mut executed, expected) in cases {
+            assert_eq!(refusal_of_content(&mut executed).is_some(), expected, "{name}");
+        }
     }
 }

@@ -35,8 +35,11 @@ pub(super) fn problem(kind: &GroupVersionKind, before: &Value, after: &Value) ->
         && before.get("immutable") == Some(&Value::Bool(true));
     let sealed = SEALED.iter().filter(|_| is_sealed);
     let fields = of_kind.flat_map(|(_, _, fields)| *fields).chain(sealed);
-    let value = |object: &'_ Value, field: &str| object.pointer(field).filter(|value| !value.is_null()).cloned();
-    let changed = fields.into_iter().find(|field| value(before, field) != value(after, field))?;
+    let is_changed = |field: &str| {
+        let [before, after] = [before, after].map(|object| object.pointer(field).filter(|value| !value.is_null()));
+        before != after
+    };
+    let changed = fields.into_iter().find(|field| is_changed(field))?;
     let path = changed.trim_start_matches('/').replace('/', ".");
     Some(format!("{path}: the field is immutable; recreate the object, or name it anew"))
 }
