@@ -5,7 +5,6 @@ use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
-use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
 use lifecycle_e2e::fault::When;
 use lifecycle_e2e::kube::widgets;
 use lifecycle_e2e::{PATIENCE, await_condition, unique};
@@ -81,17 +80,7 @@ async fn namespace_stays_that_got_an_object_of_a_new_kind_while_the_pass_waited_
     let group = format!("{}.example.com", unique("group"));
     let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
     definitions.create(&PostParams::default(), &serde_json::from_value(widgets(&group))?).await?;
-    let kind = ApiResource::from_gvk(&GroupVersionKind::gvk(&group, "v1", "Widget"));
-    let custom: Api<DynamicObject> = Api::namespaced_with(client, &name, &kind);
-    let mut widget = world.config_map("widget", &lives);
-    widget["apiVersion"] = json!(format!("{group}/v1"));
-    widget["kind"] = json!("Widget");
-    let widget: DynamicObject = serde_json::from_value(widget)?;
-    await_condition("the kind to be served", PATIENCE, async || {
-        custom.create(&PostParams::default(), &widget).await?;
-        Ok(())
-    })
-    .await?;
+    world.widget(&group, &name, &lives).await?;
     gate.release();
     sweeper.await_log("the namespace to be kept", |entry| entry["outcome"] == "kept").await?;
     sweeper.await_passes(1).await?;

@@ -6,7 +6,6 @@ use futures::{StreamExt as _, TryStreamExt as _, stream};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Api;
 use kube::api::{DeleteParams, PostParams};
-use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
 use lifecycle_e2e::fault::{Fault, When};
 use lifecycle_e2e::kube::widgets;
 use lifecycle_e2e::{PATIENCE, await_condition, unique};
@@ -95,19 +94,9 @@ async fn custom_kind_that_is_removed_during_a_pass_holds_it() -> Result<()> {
     let id = world.orphan("orphan").await?;
     let group = format!("{}.example.com", unique("group"));
     let client = world.control_plane.client().await?;
-    let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
+    let definitions: Api<CustomResourceDefinition> = Api::all(client);
     definitions.create(&PostParams::default(), &serde_json::from_value(widgets(&group))?).await?;
-    let kind = ApiResource::from_gvk(&GroupVersionKind::gvk(&group, "v1", "Widget"));
-    let custom: Api<DynamicObject> = Api::namespaced_with(client, world.namespace.name(), &kind);
-    let mut widget = world.config_map("widget", &id);
-    widget["apiVersion"] = json!(format!("{group}/v1"));
-    widget["kind"] = json!("Widget");
-    let widget: DynamicObject = serde_json::from_value(widget)?;
-    await_condition("the kind to be served", PATIENCE, async || {
-        custom.create(&PostParams::default(), &widget).await?;
-        Ok(())
-    })
-    .await?;
+    let custom = world.widget(&group, world.namespace.name(), &id).await?;
 
     let gate = world.kubernetes.hold(When::method("GET").path(format!("/apis/{group}/v1/widgets")).first(1));
     let kinds = json!(["core/ConfigMap", format!("{group}/*")]);

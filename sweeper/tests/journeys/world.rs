@@ -8,6 +8,7 @@ use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{ConfigMap, Event};
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
 use kube::{Api, ResourceExt as _};
 use lifecycle_core::destination::Destination;
 use lifecycle_core::proof::Signer;
@@ -168,6 +169,22 @@ impl World {
     pub(crate) async fn create(&self, manifest: Value) -> Result<String> {
         let created = self.objects.create(&PostParams::default(), &serde_json::from_value(manifest)?).await?;
         created.uid().context("the UID")
+    }
+
+    /// Creates an object of the custom kind `Widget` of this group in a namespace, as soon as the kind is served.
+    pub(crate) async fn widget(&self, group: &str, namespace: &str, resource_id: &str) -> Result<Api<DynamicObject>> {
+        let kind = ApiResource::from_gvk(&GroupVersionKind::gvk(group, "v1", "Widget"));
+        let custom: Api<DynamicObject> = Api::namespaced_with(self.control_plane.client().await?, namespace, &kind);
+        let mut widget = self.config_map("widget", resource_id);
+        widget["apiVersion"] = json!(format!("{group}/v1"));
+        widget["kind"] = json!("Widget");
+        let widget: DynamicObject = serde_json::from_value(widget)?;
+        await_condition("the kind to be served", PATIENCE, async || {
+            custom.create(&PostParams::default(), &widget).await?;
+            Ok(())
+        })
+        .await?;
+        Ok(custom)
     }
 
     /// Creates an object of a cluster that exists, and returns the cluster's id.
