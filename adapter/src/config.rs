@@ -31,7 +31,7 @@ use lifecycle_core::task::Task;
 use lifecycle_core::task::compile::{Compiled, Surroundings, compile};
 use lifecycle_core::task::lint::{lint, retries};
 use lifecycle_core::task::spec::TaskSpec;
-use lifecycle_core::template::Template;
+use lifecycle_language::template::Template;
 use lifecycle_service::logging::LogSettings;
 use serde_json::Value;
 

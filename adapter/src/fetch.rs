@@ -5,9 +5,9 @@
 
 use lifecycle_core::api_call::{ApiRequest, Method};
 use lifecycle_core::event::LifecycleEvent;
-use lifecycle_core::scope::Scope;
 use lifecycle_core::stage::{Answer, CallError, Need, Phase, Progress, ReadError, Stage};
 use lifecycle_core::task::LogLevel;
+use lifecycle_language::scope::Scope;
 use lifecycle_service::files;
 use tokio::time::Instant;
 

@@ -3,8 +3,8 @@
 use lifecycle_core::outcome::Outcome;
 use lifecycle_core::post::PostReport;
 use lifecycle_core::precondition::{PreconditionResult, Verdict};
-use lifecycle_core::scope::Scope;
 use lifecycle_core::stage::{Phase, PhaseError};
+use lifecycle_language::scope::Scope;
 
 use crate::fetch::CallRecord;
 

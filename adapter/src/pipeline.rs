@@ -18,11 +18,11 @@ use lifecycle_core::plan::{Next, Planner, Read};
 use lifecycle_core::post::Reporter;
 use lifecycle_core::precondition::{Evaluator, Verdict};
 use lifecycle_core::proof::Signer;
-use lifecycle_core::scope::Scope;
 use lifecycle_core::stage::Phase;
 use lifecycle_core::task::{Discover, Task};
-use lifecycle_core::template::Template;
 use lifecycle_core::write::{Executed, NotCreated, WriteError};
+use lifecycle_language::scope::Scope;
+use lifecycle_language::template::Template;
 use tokio::time::Instant;
 
 use crate::api::Api;

@@ -9,9 +9,9 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use lifecycle_core::scope::Scope;
 use lifecycle_core::task::{PayloadNode, PayloadSource, Task};
-use lifecycle_core::template::Template;
+use lifecycle_language::scope::Scope;
+use lifecycle_language::template::Template;
 use serde_json::{Map, Value};
 
 /// What stands in place of a secret.

@@ -4,9 +4,9 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use jiff::Timestamp;
-use lifecycle_core::cel::{Answer, Expression};
-use lifecycle_core::scope::Scope;
-use lifecycle_core::template::Template;
+use lifecycle_language::cel::{Answer, Expression};
+use lifecycle_language::scope::Scope;
+use lifecycle_language::template::Template;
 use serde_json::{Value, json};
 
 const NOW: &str = "2026-09-14T08:00:00Z";

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::scope::Scope;
-use crate::template::{RenderError, Template, UrlTemplate};
+use lifecycle_language::scope::Scope;
+use lifecycle_language::template::{RenderError, Template, UrlTemplate};
 
 /// An HTTP method that a task may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -12,10 +12,10 @@
 
 use serde_json::Value;
 
-use crate::field::{FieldPathError, Found};
-use crate::scope::Scope;
 use crate::task::{Condition, Operator};
-use crate::value;
+use lifecycle_language::field::{FieldPathError, Found};
+use lifecycle_language::scope::Scope;
+use lifecycle_language::value;
 
 /// The result of an evaluated condition.
 #[derive(Debug, Clone, PartialEq)]
@@ -211,7 +211,7 @@ fn number(condition: &Condition, side: &'static str, value: &Value) -> Result<f6
     })
 }
 
-/// Zero and false exist; null, empty text and empty collections do not. [`FieldPath`](crate::field::FieldPath)
+/// Zero and false exist; null, empty text and empty collections do not. [`FieldPath`](lifecycle_language::field::FieldPath)
 /// reads blank text as null, so that does not exist either.
 fn exists(value: &Value) -> bool {
     match value {
@@ -229,7 +229,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::field::FieldPath;
+    use lifecycle_language::field::FieldPath;
 
     fn scope() -> Scope {
         let mut scope = Scope::new(Timestamp::UNIX_EPOCH);

@@ -9,8 +9,8 @@ use crate::decision::{Decision, SkipReason};
 use crate::host::Host;
 use crate::outcome::Outcome;
 use crate::precondition::Verdict;
-use crate::scope::Scope;
 use crate::stage::{Phase, PhaseError};
+use lifecycle_language::scope::Scope;
 
 /// Collects the results of phases 1 to 3.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::event::LifecycleEvent;
-use crate::scope::{Scope, Variable};
+use lifecycle_language::scope::{Scope, Variable};
 
 /// The process as its task sees it. Built once, at load; the scopes of all events share its variables.
 #[derive(Debug, Clone, Default)]

@@ -13,13 +13,11 @@
 //! a [`Command`](write::Command) for each write; the caller executes it and gives back the result.
 
 pub mod api_call;
-pub mod cel;
 pub mod condition;
 pub mod decision;
 pub mod destination;
 pub mod event;
 pub mod execution;
-pub mod field;
 pub mod host;
 pub mod id;
 pub mod keys;
@@ -37,14 +35,9 @@ pub mod plan;
 pub mod post;
 pub mod precondition;
 pub mod proof;
-pub mod re2;
-pub mod resource_reads;
 pub mod row;
-pub mod scope;
 pub mod stage;
 pub mod sweep;
 pub mod task;
-pub mod template;
-pub mod value;
 pub mod warning;
 pub mod write;

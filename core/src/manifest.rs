@@ -16,9 +16,9 @@ use crate::id::{Generation, GroupVersionKind};
 use crate::keys;
 use crate::observation::Version;
 use crate::proof::{Claim, Signer};
-use crate::scope::Scope;
 use crate::task::{Manifest, Resource, kinds};
-use crate::template::{Tree, Unconfined};
+use lifecycle_language::scope::Scope;
+use lifecycle_language::template::{Tree, Unconfined};
 
 /// The labels and the annotation that every object gets, unless its author wrote them.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::cel::Reading;
 use crate::decision::{Decision, FailReason, Failure, SkipReason};
 use crate::id::GroupVersionKind;
 use crate::row::Row;
 use crate::warning::{Warning, WarningReason};
+use lifecycle_language::cel::Reading;
 
 /// The outcome of one resource.
 #[derive(Debug, Clone, PartialEq)]

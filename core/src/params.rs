@@ -7,13 +7,13 @@
 
 use serde_json::Value;
 
-use crate::cel::{EvaluationError, EvaluationErrorKind};
 use crate::host::Host;
 use crate::precondition;
-use crate::scope::Scope;
 use crate::stage::{Answer, CallError, Need, Phase, PhaseError, Progress, ReadError, Stage};
 use crate::task::{Param, ParamSource, Task};
-use crate::value::{self, Typed};
+use lifecycle_language::cel::{EvaluationError, EvaluationErrorKind};
+use lifecycle_language::scope::Scope;
+use lifecycle_language::value::{self, Typed};
 
 /// Why the params were not resolved.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -16,12 +16,12 @@
 
 use serde_json::{Map, Value};
 
-use crate::cel::Answer;
-use crate::field::Found;
 use crate::overlay::{NOT_EVALUATED, REASON_NOT_RENDERED, is_key, status_fault};
-use crate::scope::Scope;
 use crate::task::{PayloadNode, PayloadSource};
-use crate::template::{RenderError, Template};
+use lifecycle_language::cel::Answer;
+use lifecycle_language::field::Found;
+use lifecycle_language::scope::Scope;
+use lifecycle_language::template::{RenderError, Template};
 
 /// Builds a payload. Adds to `warnings` what the task's author should know.
 pub fn build(node: &PayloadNode, scope: &Scope, warnings: &mut Vec<String>) -> Result<Value, RenderError> {

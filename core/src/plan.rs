@@ -48,9 +48,9 @@ use crate::id::Generation;
 use crate::manifest::Stamp;
 use crate::observation::{Observation, Query, Version};
 use crate::outcome::{Outcome, Pruned};
-use crate::scope::Scope;
 use crate::task::{PropagationPolicy, Resource, Task};
 use crate::write::{Command, Target};
+use lifecycle_language::scope::Scope;
 
 use crate::decision::Decision;
 use decide::Decided;

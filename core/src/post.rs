@@ -12,10 +12,10 @@ use serde_json::Value;
 use crate::api_call::{ApiCall, ApiRequest};
 use crate::overlay::{self, Account, Corrected};
 use crate::payload;
-use crate::scope::Scope;
 use crate::stage::{Answer, CallError, Need, Phase, PhaseError, Progress, Stage, log_need};
 use crate::task::{Action, Payload, Task};
-use crate::value;
+use lifecycle_language::scope::Scope;
+use lifecycle_language::value;
 
 /// The result of phase 4.
 #[derive(Debug, Clone, Default, PartialEq)]

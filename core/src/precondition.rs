@@ -9,12 +9,12 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::condition;
-use crate::field::Found;
-use crate::scope::{Scope, Variable};
 use crate::stage::{Answer, CallError, Need, Phase, PhaseError, Progress, Stage, log_need};
 use crate::task::{Capture, CaptureSource, Check, Precondition, Task};
-use crate::value::bounded::{self, BoundedError};
-use crate::value::{self, Typed};
+use lifecycle_language::field::Found;
+use lifecycle_language::scope::{Scope, Variable};
+use lifecycle_language::value::bounded::{self, BoundedError};
+use lifecycle_language::value::{self, Typed};
 
 /// The most JSON values in a response of the API. They take about 10 MiB; a list of a thousand clusters has fewer.
 const MAX_RESPONSE_VALUES: usize = 100_000;

@@ -6,8 +6,8 @@
 use std::fmt;
 
 use crate::api_call::ApiRequest;
-use crate::scope::Scope;
 use crate::task::LogLevel;
+use lifecycle_language::scope::Scope;
 
 /// A part of a pass that may need I/O.
 pub trait Stage {

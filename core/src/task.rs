@@ -17,9 +17,9 @@ use jiff::SignedDuration;
 use serde_json::Value;
 
 use crate::api_call::ApiCall;
-use crate::cel::Expression;
 use crate::id::GroupVersionKind;
-use crate::template::{Template, Tree};
+use lifecycle_language::cel::Expression;
+use lifecycle_language::template::{Template, Tree};
 
 /// The compiled task file: what the adapter does for each event.
 #[derive(Debug)]
@@ -185,7 +185,7 @@ pub enum CaptureSource {
 }
 
 pub use self::kinds::is_namespaced;
-pub use crate::field::FieldPath;
+pub use lifecycle_language::field::FieldPath;
 
 /// One entry of the task's `resources`: the objects to reconcile.
 #[derive(Debug)]

@@ -12,13 +12,13 @@ use std::time::Duration;
 use jiff::Timestamp;
 use lifecycle_config::document::Document;
 use lifecycle_config::duration::{Units, parse_nanoseconds};
-use lifecycle_core::cel::{Expression, Presence};
 use lifecycle_core::event::LifecycleEvent;
-use lifecycle_core::field::FieldPath;
-use lifecycle_core::scope::Scope;
 use lifecycle_core::task::compile::{Surroundings, compile};
 use lifecycle_core::task::lint::lint;
-use lifecycle_core::template::{Template, Tree};
+use lifecycle_language::cel::{Expression, Presence};
+use lifecycle_language::field::FieldPath;
+use lifecycle_language::scope::Scope;
+use lifecycle_language::template::{Template, Tree};
 use serde_json::{Value, json};
 
 const STACK: usize = 2 << 20;

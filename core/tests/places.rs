@@ -13,10 +13,10 @@ use lifecycle_core::params::{Resolver, Unresolved};
 use lifecycle_core::plan::{Next, Planner, Purpose};
 use lifecycle_core::post::Reporter;
 use lifecycle_core::precondition::{Evaluator, Verdict};
-use lifecycle_core::scope::Scope;
 use lifecycle_core::stage::{Answer, CallError, Progress, ReadError, Stage};
 use lifecycle_core::task::Task;
 use lifecycle_core::task::compile::{Surroundings, compile};
+use lifecycle_language::scope::Scope;
 use serde_json::{Value, json};
 
 /// An expression that fails: it reads a key that does not exist.

@@ -3,8 +3,8 @@
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
-use lifecycle_core::cel::Expression;
-use lifecycle_core::scope::Scope;
+use lifecycle_language::cel::Expression;
+use lifecycle_language::scope::Scope;
 use serde_json::{Value, json};
 
 const PAGE: &str = include_str!("../../docs/reporting.md");

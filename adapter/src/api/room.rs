@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use lifecycle_core::value::bounded::values;
+use lifecycle_language::value::bounded::values;
 use tokio::sync::{OnceCell, OwnedSemaphorePermit, Semaphore};
 
 /// What the answers of a pass may take in memory, in bytes, before the pass counts as large. About 256 KiB of ordinary

@@ -4,8 +4,8 @@
 
 use jiff::Timestamp;
 use lifecycle_api_client::Base;
-use lifecycle_core::scope::Scope;
-use lifecycle_core::template::{Template, UrlTemplate};
+use lifecycle_language::scope::Scope;
+use lifecycle_language::template::{Template, UrlTemplate};
 use percent_encoding::percent_decode_str;
 use proptest::prelude::*;
 use reqwest::Url;

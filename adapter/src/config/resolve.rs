@@ -13,7 +13,7 @@ use lifecycle_core::api_call::{RetryBackoff, attempts};
 use lifecycle_core::keys;
 use lifecycle_core::manifest::is_label_value;
 use lifecycle_core::proof::Signer;
-use lifecycle_core::template::Template;
+use lifecycle_language::template::Template;
 use lifecycle_service::logging::Output;
 use lifecycle_service::settings;
 use serde_json::Value;

@@ -9,8 +9,8 @@ use std::hint::black_box;
 use std::io::Write as _;
 use std::time::{Duration, Instant};
 
-use lifecycle_core::cel::Expression;
-use lifecycle_core::scope::Scope;
+use lifecycle_language::cel::Expression;
+use lifecycle_language::scope::Scope;
 use serde_json::json;
 
 fn main() -> anyhow::Result<()> {

@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail, ensure};
 use jiff::Timestamp;
-use lifecycle_core::cel::Expression;
 use lifecycle_core::decision::Failure;
 use lifecycle_core::event::{LifecycleEvent, MAX_EVENT_BYTES};
 use lifecycle_core::execution::Execution;
@@ -23,12 +22,13 @@ use lifecycle_core::plan::decide::{Gate, Questions, Rendered, Seen, decide};
 use lifecycle_core::plan::{Next, Planner, Write};
 use lifecycle_core::post::Reporter;
 use lifecycle_core::precondition::{Evaluator, Verdict};
-use lifecycle_core::scope::Scope;
 use lifecycle_core::stage::{Answer, Need, Progress, Stage};
 use lifecycle_core::task::Task;
 use lifecycle_core::task::compile::{Surroundings, compile};
-use lifecycle_core::template::Template;
 use lifecycle_core::write::{Command, Executed};
+use lifecycle_language::cel::Expression;
+use lifecycle_language::scope::Scope;
+use lifecycle_language::template::Template;
 use serde_json::{Value, json};
 
 mod timing;

@@ -10,8 +10,8 @@ use serde_json::{Map, Value};
 
 use super::{EventDataError, EventError, LifecycleEvent, MAX_EVENT_VALUES, OwnerReference};
 use crate::id::Generation;
-use crate::value;
-use crate::value::bounded::{self, BoundedError};
+use lifecycle_language::value;
+use lifecycle_language::value::bounded::{self, BoundedError};
 
 /// The value of an absent member of `data`.
 const ABSENT: &Value = &Value::Null;

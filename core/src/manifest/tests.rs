@@ -4,7 +4,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::template::Template;
+use lifecycle_language::template::Template;
 
 fn rendered(text: &str) -> Result<Value, String> {
     let template = Template::parse(text).map_err(|error| error.to_string())?;

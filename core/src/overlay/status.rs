@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use serde::de::IgnoredAny;
 use serde_json::{Deserializer, Value};
 
-use crate::value;
+use lifecycle_language::value;
 
 /// The keys of a status that the API matches without regard to case.
 const STATUS: [&str; 6] =

@@ -8,9 +8,9 @@ use super::*;
 use crate::destination::Destination;
 use crate::id::{Generation, GroupVersionKind};
 use crate::observation::satisfies;
-use crate::scope::Scope;
 use crate::task::Manifest;
-use crate::template::Tree;
+use lifecycle_language::scope::Scope;
+use lifecycle_language::template::Tree;
 
 fn stamp() -> Stamp {
     Stamp {

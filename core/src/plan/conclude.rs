@@ -8,8 +8,8 @@ use crate::decision::{Decision, SkipReason};
 use crate::keys;
 use crate::observation::{Observation, Version};
 use crate::outcome::{Outcome, OutcomeResult};
-use crate::scope::Scope;
 use crate::warning::{Warning, WarningReason};
+use lifecycle_language::scope::Scope;
 
 impl Planner<'_> {
     /// Ends the current resource's turn after its decision was carried out: updates `resources.<name>` and the names of its nested

@@ -14,7 +14,7 @@ use crate::object_ref::ObjectRef;
 use crate::observation::Observation;
 use crate::outcome::GateAnswer;
 use crate::outcome::{GateRecord, OutcomeResult};
-use crate::scope::Scope;
+use lifecycle_language::scope::Scope;
 
 /// Whether an object of another resource has to be disowned before an object is deleted.
 #[derive(Debug, Default)]

@@ -8,7 +8,6 @@ use super::decide::{Gate, Questions, Rendered, current};
 use super::disown_first::PendingDisowning;
 use super::owner::OwnerStatus;
 use super::reads;
-use crate::cel::{EvaluationError, Expression, Reading, one_line};
 use crate::decision::{FailReason, Failure, NotYet};
 use crate::id::Generation;
 use crate::manifest::{self, Desired, Identity, Stamp};
@@ -16,9 +15,10 @@ use crate::observation::Version;
 use crate::outcome::GateAnswer;
 use crate::outcome::GateRecord;
 use crate::patch;
-use crate::scope::Scope;
 use crate::task::{Gates, Recreate, Resource};
 use crate::warning::{Warning, WarningReason};
+use lifecycle_language::cel::{EvaluationError, Expression, Reading, one_line};
+use lifecycle_language::scope::Scope;
 
 /// The gates that were evaluated for one resource, and their warnings.
 #[derive(Debug, Default)]

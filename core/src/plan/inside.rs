@@ -12,9 +12,9 @@ use super::{Planner, query, reads};
 use crate::decision::{Decision, FailReason, Failure, SkipReason, WaitReason};
 use crate::nested;
 use crate::outcome::OutcomeResult;
-use crate::scope::Scope;
 use crate::task::{Discovery, NestedDiscovery};
 use crate::warning::{Warning, WarningReason};
+use lifecycle_language::scope::Scope;
 
 /// The result of the search inside of one resource's object.
 #[derive(Debug, Default)]

@@ -8,7 +8,7 @@ use crate::keys;
 use crate::manifest::is_label_value;
 use crate::observation::{Observation, Query, QueryBy, Version};
 use crate::ownership::Owned;
-use crate::scope::Scope;
+use lifecycle_language::scope::Scope;
 
 /// A read for one resource of the task.
 #[derive(Debug, Clone, PartialEq)]

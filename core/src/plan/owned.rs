@@ -20,8 +20,8 @@ use crate::keys;
 use crate::manifest::{Desired, Identity};
 use crate::observation::{Observation, QueryBy, Version};
 use crate::ownership::{CompetingSelector, Criteria, Owned};
-use crate::scope::Scope;
 use crate::task::{Recreate, Resource};
+use lifecycle_language::scope::Scope;
 
 /// The objects that a resource owns, among those that were found.
 #[derive(Debug, Default)]

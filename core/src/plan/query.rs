@@ -9,11 +9,11 @@ use std::collections::BTreeMap;
 use crate::destination::Destination;
 use crate::keys;
 use crate::observation::{Query, QueryBy};
-use crate::scope::Scope;
 use crate::task::compile::labels;
 use crate::task::kinds::{NameRule, is_namespaced, name_rule};
 use crate::task::{DiscoverBy, Discovery, Resource, TransportKind};
-use crate::template::RenderError;
+use lifecycle_language::scope::Scope;
+use lifecycle_language::template::RenderError;
 
 /// A discovery that cannot become a query.
 #[derive(Debug, thiserror::Error)]

@@ -5,9 +5,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::resource_reads::ResourceReads;
 use crate::task::{Discovery, Manifest, Resource, TransportKind};
-use crate::template::{Template, Tree};
+use lifecycle_language::resource_reads::ResourceReads;
+use lifecycle_language::template::{Template, Tree};
 
 /// Returns an error if one of the `unknown` names, which could not be discovered, can be read.
 pub(super) fn check(reads: &ResourceReads, unknown: &BTreeSet<&str>) -> Result<(), String> {

@@ -8,8 +8,8 @@ use crate::observation::could_find;
 use crate::observation::{Observation, Version};
 use crate::outcome::OutcomeResult;
 use crate::ownership::Owned;
-use crate::scope::Scope;
 use crate::write::{Executed, NotCreated, Target, WriteError, WriteErrorKind};
+use lifecycle_language::scope::Scope;
 
 impl Planner<'_> {
     /// Takes what became of the last write. The same resource may need another write: a creation that met its own object is

@@ -21,10 +21,10 @@ use crate::id::Generation;
 use crate::object_ref::ObjectRef;
 use crate::observation::Version;
 use crate::outcome::{Outcome, OutcomeResult, Pruned};
-use crate::scope::Scope;
 use crate::task::Retention;
 use crate::warning::{Warning, WarningReason};
 use crate::write::{Executed, Target};
+use lifecycle_language::scope::Scope;
 
 impl Planner<'_> {
     /// Records what was pruned. A failed deletion is a warning, because the next event tries again.

@@ -11,8 +11,8 @@ use crate::object_ref::ObjectRef;
 use crate::observation::Observation;
 use crate::outcome::{Outcome, OutcomeResult};
 use crate::row::Row;
-use crate::scope::Scope;
 use crate::task::Resource;
+use lifecycle_language::scope::Scope;
 
 impl Planner<'_> {
     /// The reads that the caller has to send next, all at the same time, each to be passed to

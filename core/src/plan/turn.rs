@@ -13,7 +13,7 @@ use crate::decision::Decision;
 use crate::manifest::Desired;
 use crate::observation::{Observation, Version};
 use crate::outcome::OutcomeResult;
-use crate::scope::Scope;
+use lifecycle_language::scope::Scope;
 
 impl Planner<'_> {
     /// Applies the decision table to the current resource. Returns the write of the decision; a decision

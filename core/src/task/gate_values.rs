@@ -7,8 +7,8 @@
 use std::collections::BTreeSet;
 
 use super::{ParamSource, Resource, Task};
-use crate::cel::{AbstractValue, Expression, Possible, Presence, UnknownName};
-use crate::resource_reads::ResourceReads;
+use lifecycle_language::cel::{AbstractValue, Expression, Possible, Presence, UnknownName};
+use lifecycle_language::resource_reads::ResourceReads;
 
 /// The abstract value of an expression, given what is certain of the entries of `resources`.
 pub(super) fn abstract_value(

@@ -45,7 +45,7 @@ use lifecycle_config::document::{Document, Path};
 pub(super) use self::disowning::deleted_namespaces;
 use super::gate_values::Own;
 use super::{Recreate, Resource, Task};
-use crate::cel::{Expression, Presence};
+use lifecycle_language::cel::{Expression, Presence};
 
 /// Runs every lint on a task; `document` is the file that the task was compiled from.
 #[must_use]

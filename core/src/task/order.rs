@@ -7,7 +7,7 @@
 use super::gate_values::{excluded_by, own_value};
 use super::lint::deleted_namespaces;
 use super::{DiscoverBy, Resource, Task};
-use crate::cel::{Expression, Presence};
+use lifecycle_language::cel::{Expression, Presence};
 
 /// What one resource waits for.
 #[derive(Debug)]

@@ -7,7 +7,6 @@
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
-use lifecycle_core::cel::one_line;
 use lifecycle_core::decision::{Decision, SkipReason, WaitReason};
 use lifecycle_core::event::LifecycleEvent;
 use lifecycle_core::outcome::{GateRecord, Outcome, OutcomeResult};
@@ -15,6 +14,7 @@ use lifecycle_core::post::{ActionEnd, ActionResult};
 use lifecycle_core::precondition::{PreconditionResult, Verdict};
 use lifecycle_core::stage::Phase;
 use lifecycle_core::task::{Param, Task};
+use lifecycle_language::cel::one_line;
 use serde_json::{Map, Value};
 
 use super::{

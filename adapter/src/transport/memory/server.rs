@@ -2,7 +2,7 @@
 
 use lifecycle_core::id::GroupVersionKind;
 use lifecycle_core::task::is_namespaced;
-use lifecycle_core::value::base64;
+use lifecycle_language::value::base64;
 use serde_json::{Map, Value};
 
 /// The kinds of Kubernetes whose objects have a generation, by API group, among those that

@@ -6,11 +6,11 @@ use std::time::Duration;
 use lifecycle_core::id::Generation;
 use lifecycle_core::manifest::Stamp;
 use lifecycle_core::plan::{Next, Planner};
-use lifecycle_core::scope::Scope;
 use lifecycle_core::task::compile::{Surroundings, compile};
 use lifecycle_core::task::{Task, TransportKind};
-use lifecycle_core::template::Template;
 use lifecycle_core::write::Command;
+use lifecycle_language::scope::Scope;
+use lifecycle_language::template::Template;
 use serde_json::json;
 use tokio::time::Instant;
 

@@ -251,7 +251,7 @@ prop_compose! {
         LifecycleEvent {
             event_id, source, event_type, time, traceparent, tracestate, resource_id, kind, href, owner,
             generation: Generation(generation),
-            data: crate::value::as_go_numbers(data),
+            data: lifecycle_language::value::as_go_numbers(data),
         }
     }
 }

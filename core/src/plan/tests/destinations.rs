@@ -12,8 +12,8 @@ use crate::observation::Query;
 use crate::outcome::Outcome;
 use crate::plan::{Next, Planner};
 use crate::task::{Task, TransportKind};
-use crate::template::Template;
 use crate::write::{Command, Executed, Target};
+use lifecycle_language::template::Template;
 
 /// The stores of this cluster and of the Maestro consumer `spoke`.
 struct Stores {

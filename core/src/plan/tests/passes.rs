@@ -9,9 +9,9 @@ use crate::keys;
 use crate::manifest::Stamp;
 use crate::outcome::Outcome;
 use crate::plan::{Next, Planner, Read, Write};
-use crate::scope::Scope;
 use crate::task::Task;
 use crate::task::compile::{Surroundings, compile};
+use lifecycle_language::scope::Scope;
 
 /// The variables that gates and manifests of tests may read, with their values unless a test sets others.
 const VARIABLES: [(&str, bool); 5] =

@@ -8,7 +8,7 @@ use super::store::Store;
 use crate::keys;
 use crate::outcome::Outcome;
 use crate::plan::Planner;
-use crate::scope::Scope;
+use lifecycle_language::scope::Scope;
 
 /// Surveys a task's resources; returns the variables and the outcomes.
 fn surveyed(resources: &[Value], store: &Store) -> (Scope, Vec<Outcome>) {

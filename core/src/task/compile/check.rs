@@ -11,12 +11,12 @@ use super::Surroundings;
 use super::members;
 use super::names::{Known, is_name, is_reserved};
 use crate::api_call::{self, ApiCall, Method, RetryBackoff};
-use crate::cel::{self, Expression, ExpressionError, UnknownName};
-use crate::field::FieldPath;
-use crate::resource_reads::ResourceReads;
 use crate::task::spec::{ApiCallSpec, LogSpec, MethodSpec};
 use crate::task::{LogLevel, LogLine};
-use crate::template::{self, Template, TemplateError, UrlTemplate};
+use lifecycle_language::cel::{self, Expression, ExpressionError, UnknownName};
+use lifecycle_language::field::FieldPath;
+use lifecycle_language::resource_reads::ResourceReads;
+use lifecycle_language::template::{self, Template, TemplateError, UrlTemplate};
 
 /// The place of a value: a document, and the path in it.
 #[derive(Clone)]

@@ -3,9 +3,9 @@
 
 use super::check::{Checker, Key, Place};
 use super::patch;
-use crate::cel::Expression;
 use crate::task::spec::{GateSpec, LifecycleSpec, PropagationSpec, ResourceSpec, WhenSpec};
 use crate::task::{DeleteGate, Gates, PropagationPolicy, Recreate};
+use lifecycle_language::cel::Expression;
 
 /// Compiles the gates of the resource at `place`.
 pub(super) fn compile(checker: &mut Checker<'_>, spec: &ResourceSpec, place: &Place<'_>) -> Gates {

@@ -10,7 +10,7 @@ use crate::id::GroupVersionKind;
 use crate::keys;
 use crate::task::Manifest;
 use crate::task::spec::ManifestSpec;
-use crate::template::{Template, Tree};
+use lifecycle_language::template::{Template, Tree};
 
 pub(super) fn compile(
     checker: &mut Checker<'_>,

@@ -12,7 +12,7 @@ use super::check::{Checker, Place};
 use super::resources::name_of;
 use crate::task::spec::{ClientSpec, ResourceSpec};
 use crate::task::{Manifest, Resource, kinds};
-use crate::template::Part;
+use lifecycle_language::template::Part;
 
 /// Sets the owner of each compiled resource; `resources` has an element for each of `specs`, which are at
 /// `place`.

@@ -5,11 +5,11 @@ use serde_json::{Map, Value};
 
 use super::check::{Checker, Key, Place};
 use super::names::Known;
-use crate::cel::Expression;
 use crate::task::spec::{PayloadSpec, PostActionSpec, WhenSpec};
 use crate::task::{Action, Payload, PayloadNode, PayloadSource};
-use crate::template::Template;
-use crate::value;
+use lifecycle_language::cel::Expression;
+use lifecycle_language::template::Template;
+use lifecycle_language::value;
 
 pub(super) fn payloads(checker: &mut Checker<'_>, specs: &[PayloadSpec], place: &Place<'_>) -> Vec<Payload> {
     let all = specs.iter().enumerate();

@@ -4,9 +4,9 @@ use lifecycle_config::document::Content;
 use serde_json::Value;
 
 use super::check::{Checker, Key, Place};
-use crate::field::FieldPath;
 use crate::task::spec::{CaptureSpec, ConditionSpec, OperatorSpec, PreconditionSpec};
 use crate::task::{Capture, CaptureSource, Check, Condition, Operator, Precondition};
+use lifecycle_language::field::FieldPath;
 
 pub(super) fn compile(checker: &mut Checker<'_>, specs: &[PreconditionSpec], place: &Place<'_>) -> Vec<Precondition> {
     let all = specs.iter().enumerate();

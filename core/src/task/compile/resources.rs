@@ -7,7 +7,7 @@ use super::check::{Checker, Place};
 use super::{gates, labels, manifest, owner, patch, retention};
 use crate::task::spec::{ClientSpec, DiscoverySpec, ResourceSpec, TransportSpec};
 use crate::task::{DiscoverBy, Discovery, NestedDiscovery, Resource, TransportKind, kinds};
-use crate::template::Template;
+use lifecycle_language::template::Template;
 
 pub(super) fn compile(checker: &mut Checker<'_>, specs: &[ResourceSpec], place: &Place<'_>) -> Vec<Resource> {
     let mut taken = BTreeMap::new();

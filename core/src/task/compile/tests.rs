@@ -8,10 +8,10 @@ use serde_json::json;
 use super::{Surroundings, compile};
 use crate::condition::evaluate;
 use crate::id::GroupVersionKind;
-use crate::scope::Scope;
 use crate::task::{
     CaptureSource, Check, DiscoverBy, Manifest, ParamSource, PayloadNode, PropagationPolicy, Recreate, Retention, Task,
 };
+use lifecycle_language::scope::Scope;
 
 const FILES: [(&str, &str); 4] = [
     (

@@ -6,9 +6,9 @@ use std::collections::BTreeSet;
 use lifecycle_config::document::Path;
 
 use super::{Linter, is_created};
-use crate::cel::{Presence, Relation};
 use crate::task::gate_values::abstract_value;
 use crate::task::{DiscoverBy, Resource, Task};
+use lifecycle_language::cel::{Presence, Relation};
 
 /// `awaited` lists, for each resource, those that have to be gone before its delete gate holds; `places` has the paths
 /// of the delete gates.

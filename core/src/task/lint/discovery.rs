@@ -7,9 +7,9 @@ use lifecycle_config::document::Path;
 use super::{Linter, gates_of, resources};
 use crate::id::GroupVersionKind;
 use crate::keys;
-use crate::resource_reads::ResourceReads;
 use crate::task::{DiscoverBy, Discovery, Manifest, Resource, TransportKind, kinds};
-use crate::template::{Part, Template};
+use lifecycle_language::resource_reads::ResourceReads;
+use lifecycle_language::template::{Part, Template};
 
 pub(super) fn lint(linter: &mut Linter<'_>) {
     let task = linter.task;

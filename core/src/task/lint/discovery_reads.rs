@@ -6,7 +6,7 @@ use lifecycle_config::document::Path;
 
 use super::{Linter, is_created, is_in_circle, resources};
 use crate::task::{DiscoverBy, Discovery, Manifest, NestedDiscovery, Resource, Task};
-use crate::template::Template;
+use lifecycle_language::template::Template;
 
 const FROM_PARAMS: &str = "discover by what params say, such as the id of the event's resource";
 

@@ -4,8 +4,8 @@
 use std::collections::HashMap;
 
 use super::{Gate, Kind, Linter, Own, Task, gates_of, resources};
-use crate::cel::{Presence, Relation};
 use crate::task::DiscoverBy;
+use lifecycle_language::cel::{Presence, Relation};
 
 pub(super) fn lint(linter: &mut Linter<'_>) {
     let deleted = deleted_namespaces(linter.task);

@@ -4,10 +4,10 @@
 use lifecycle_config::document::Path;
 
 use super::{ACTIONS, Gate, Kind, Linter, Own, PAYLOADS, entry, gates_of, literals, resources};
-use crate::cel::{Expression, Key, Presence};
 use crate::keys;
 use crate::task::gate_values::abstract_value;
 use crate::task::{Check, DiscoverBy, Resource};
+use lifecycle_language::cel::{Expression, Key, Presence};
 
 pub(super) fn lint(linter: &mut Linter<'_>) {
     let task = linter.task;

@@ -3,8 +3,8 @@
 use lifecycle_config::document::Path;
 
 use super::{Gate, Kind, Linter};
-use crate::cel::Expression;
 use crate::task::Resource;
+use lifecycle_language::cel::Expression;
 
 /// The source of a gate that its author wants to hold on every event.
 const ALWAYS: &str = "true";

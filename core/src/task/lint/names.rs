@@ -9,10 +9,10 @@ use lifecycle_config::document::Path;
 use serde_json::{Map, Value, json};
 
 use super::{Linter, resources};
-use crate::scope::Scope;
 use crate::task::Resource;
 use crate::task::kinds::{self, NameRule};
-use crate::template::{Part, Template, Tree};
+use lifecycle_language::scope::Scope;
+use lifecycle_language::template::{Part, Template, Tree};
 
 pub(super) fn lint(linter: &mut Linter<'_>) {
     let task = linter.task;

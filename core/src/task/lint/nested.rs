@@ -1,8 +1,8 @@
 //! Warns of delete gates that wait for the absence of an object nested in the resource's own object.
 
 use super::{Kind, Linter, Own, gates_of, resources};
-use crate::cel::Presence;
 use crate::task::gate_values::abstract_value;
+use lifecycle_language::cel::Presence;
 
 pub(super) fn lint(linter: &mut Linter<'_>) {
     let task = linter.task;

@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 use super::status::{Entries, Status, member};
 use super::waits::{absences, stays};
 use super::{Linter, disowning, reports};
-use crate::cel::Expression;
 use crate::task::{PayloadNode, PayloadSource, Resource};
+use lifecycle_language::cel::Expression;
 
 pub(super) fn lint(linter: &mut Linter<'_>, statuses: &[Status<'_>]) {
     let task = linter.task;

@@ -3,8 +3,8 @@
 use lifecycle_config::document::Path;
 
 use super::{Linter, Own, entry, resources};
-use crate::cel::{Expression, Presence};
 use crate::task::{Recreate, Resource};
+use lifecycle_language::cel::{Expression, Presence};
 
 pub(super) fn lint(linter: &mut Linter<'_>) {
     let task = linter.task;

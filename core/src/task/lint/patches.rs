@@ -5,8 +5,8 @@ use lifecycle_config::document::{Node, Path};
 use serde_json::Value;
 
 use super::{Kind, Linter, Own, gates_of, literals, resources};
-use crate::cel::{Expression, Key, Presence};
 use crate::task::{NestedDiscovery, Resource};
+use lifecycle_language::cel::{Expression, Key, Presence};
 
 pub(super) fn lint(linter: &mut Linter<'_>) {
     for (path, resource) in resources(linter.task) {

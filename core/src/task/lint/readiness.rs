@@ -4,9 +4,9 @@
 use lifecycle_config::document::Path;
 
 use super::{Linter, Own};
-use crate::cel::{Expression, Key, Presence};
 use crate::task::gate_values::abstract_value;
 use crate::task::{Recreate, Resource};
+use lifecycle_language::cel::{Expression, Key, Presence};
 
 /// Checks the expression of the status of a condition `Available`.
 pub(super) fn lint(linter: &mut Linter<'_>, place: &Path, expression: &Expression) {

@@ -6,11 +6,11 @@ use lifecycle_config::document::Path;
 
 use super::{ACTIONS, Linter, PAYLOADS, entry, gates_of, resources};
 use crate::api_call::{ApiCall, Method};
-use crate::cel::{Expression, UnknownName};
-use crate::field::FieldPath;
-use crate::resource_reads::ResourceReads;
 use crate::task::{Action, Check, Discover, Payload, PayloadNode, PayloadSource, Precondition, Resource, Task};
-use crate::template::{Template, Tree};
+use lifecycle_language::cel::{Expression, UnknownName};
+use lifecycle_language::field::FieldPath;
+use lifecycle_language::resource_reads::ResourceReads;
+use lifecycle_language::template::{Template, Tree};
 
 /// Whether any action sends a body; warns if none does.
 pub(super) fn anything_is_sent(linter: &mut Linter<'_>) -> bool {

@@ -2,7 +2,7 @@
 
 use super::{Linter, is_created, resources};
 use crate::task::{DiscoverBy, Resource, TransportKind, kinds};
-use crate::template::Part;
+use lifecycle_language::template::Part;
 
 pub(super) fn lint(linter: &mut Linter<'_>) {
     let task = linter.task;

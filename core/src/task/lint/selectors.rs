@@ -11,7 +11,7 @@ use super::{Linter, resources};
 use crate::id::is_same_kind;
 use crate::keys;
 use crate::task::{DiscoverBy, Manifest, Resource, Task};
-use crate::template::{Part, Template, Tree};
+use lifecycle_language::template::{Part, Template, Tree};
 
 pub(super) fn lint(linter: &mut Linter<'_>) {
     let task = linter.task;

@@ -10,7 +10,7 @@ use super::reports::sends_body;
 use super::{Linter, PAYLOADS, constants, entry, objects_gone, readiness, resources, success_only};
 use crate::overlay::{is_key, status_fault};
 use crate::task::{Payload, PayloadNode, PayloadSource};
-use crate::template::Template;
+use lifecycle_language::template::Template;
 
 /// The conditions without which the API rejects a status, each with its meaning.
 const REQUIRED: [(&str, &str); 3] = [

@@ -3,8 +3,8 @@
 use super::reports::sends_body;
 use super::status::Status;
 use super::{ACTIONS, Linter, PAYLOADS, entry};
-use crate::cel::{Expression, Presence, Relation};
 use crate::task::gate_values::abstract_value;
+use lifecycle_language::cel::{Expression, Presence, Relation};
 
 /// Conditions that hold only after a pass without a failure.
 const SUCCESS: [&str; 3] =

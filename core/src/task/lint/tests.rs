@@ -4,8 +4,8 @@ use lifecycle_config::diagnostics::{Diagnostics, Severity};
 use lifecycle_config::document::Document;
 
 use super::lint;
-use crate::cel::VISITED;
 use crate::task::compile::{Surroundings, compile};
+use lifecycle_language::cel::VISITED;
 
 mod cases;
 mod lifecycle;

@@ -1,13 +1,13 @@
 //! Notes texts with a structure, YAML or JSON, into which values are inserted as they are.
 //!
-//! A value that would become structure fails the resource or the report ([`crate::template`]), so such a text works
+//! A value that would become structure fails the resource or the report ([`lifecycle_language::template`]), so such a text works
 //! until a value has a quote, a line break or a colon in the wrong place.
 
 use lifecycle_config::document::{Node, Path};
 
 use super::{ACTIONS, Linter, entry, resources};
 use crate::task::Manifest;
-use crate::template::Template;
+use lifecycle_language::template::Template;
 
 const HELP: &str = "print the value with `| toJson`, without quotes around it";
 

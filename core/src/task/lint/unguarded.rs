@@ -3,9 +3,9 @@
 use lifecycle_config::document::Path;
 
 use super::{Linter, PAYLOADS, entry};
-use crate::cel::Presence;
 use crate::task::gate_values::abstract_value;
 use crate::task::{Payload, PayloadNode, PayloadSource, Resource, Task};
+use lifecycle_language::cel::Presence;
 
 pub(super) fn lint(linter: &mut Linter<'_>) {
     let task = linter.task;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::Task;
 use crate::task::ParamSource;
-use crate::template::Template;
+use lifecycle_language::template::Template;
 
 /// A reason for which a template can render to another text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -10,7 +10,7 @@ use super::variation::{Variation, variations};
 use super::{Linter, resources};
 use crate::keys;
 use crate::task::{DiscoverBy, Manifest, ParamSource, Recreate, Resource, Task};
-use crate::template::{Part, Template};
+use lifecycle_language::template::{Part, Template};
 
 pub(super) fn lint(linter: &mut Linter<'_>) {
     for (path, resource) in resources(linter.task) {

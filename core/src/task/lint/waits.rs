@@ -7,10 +7,10 @@ use lifecycle_config::document::Path;
 
 use super::discovery::namespace;
 use super::{Gate, Kind, Linter, deletion_order, disowning, gates_of, is_created, is_in_circle, resources};
-use crate::cel::{Expression, Presence};
 use crate::task::gate_values::excluded_by;
 use crate::task::{DiscoverBy, Resource, Task};
-use crate::template::Part;
+use lifecycle_language::cel::{Expression, Presence};
+use lifecycle_language::template::Part;
 
 pub(super) fn lint(linter: &mut Linter<'_>) {
     let task = linter.task;

@@ -1,9 +1,9 @@
 //! The results that a gate can have when the decision table asks for it.
 
-use crate::cel::{Expression, Possible, Presence};
-use crate::resource_reads::ResourceReads;
 use crate::task::DiscoverBy;
 use crate::task::gate_values::Own;
+use lifecycle_language::cel::{Expression, Possible, Presence};
+use lifecycle_language::resource_reads::ResourceReads;
 
 /// The results that a gate can have while the resource has an object, or has none. With `is_lenient`, a missing
 /// status counts as "does not hold".

@@ -10,7 +10,6 @@ use super::answers::answers;
 use super::found::Found;
 use super::situations::{self, Situation};
 use super::{Asks, End};
-use crate::cel::{Expression, Possible};
 use crate::decision::{FailReason, Failure, NotYet};
 use crate::manifest;
 use crate::observation::Version;
@@ -20,6 +19,7 @@ use crate::plan::gates::{Configured, configured, is_behind};
 use crate::plan::requirement::{Requirement, refused};
 use crate::task::Task;
 use crate::task::gate_values::Own;
+use lifecycle_language::cel::{Expression, Possible};
 
 /// One run of the decision table for an explored resource: the questions, their answers and the decision.
 pub(super) struct Run {

@@ -3,7 +3,7 @@
 
 use crate::keys;
 use crate::task::{DiscoverBy, Manifest, Resource, Task, kinds};
-use crate::template::{Part, Template, Tree};
+use lifecycle_language::template::{Part, Template, Tree};
 
 /// Facts about the objects that a resource's discovery can find; false if not certain.
 pub(super) struct Found {

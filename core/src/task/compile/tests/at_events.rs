@@ -11,9 +11,9 @@ use crate::condition::evaluate;
 use crate::overlay::Account;
 use crate::post::{ActionEnd, Reporter};
 use crate::precondition::{Evaluator, Verdict};
-use crate::scope::Scope;
 use crate::stage::{Answer, Need, Phase, Progress, Stage};
 use crate::task::{Check, DiscoverBy, Manifest, Task};
+use lifecycle_language::scope::Scope;
 
 fn scope() -> Scope {
     let mut scope = Scope::new(Timestamp::UNIX_EPOCH);

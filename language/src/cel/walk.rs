@@ -23,10 +23,10 @@ struct Bound<'e> {
     outer: Option<Rc<Bound<'e>>>,
 }
 
-#[cfg(test)]
+#[cfg(feature = "measure")]
 thread_local! {
     /// How many nodes this thread has visited: tests measure the cost of a check by it.
-    pub(crate) static VISITED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+    pub static VISITED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
 impl<'e> Node<'e> {
@@ -95,7 +95,7 @@ pub(super) fn nodes(root: &IdedExpr) -> impl Iterator<Item = Node<'_>> {
     let mut pending = vec![Node { expr: &root.expr, depth: 1, loops: 0, bound: None }];
     std::iter::from_fn(move || {
         let node = pending.pop()?;
-        #[cfg(test)]
+        #[cfg(feature = "measure")]
         VISITED.with(|visited| visited.set(visited.get() + 1));
         let waiting = pending.len();
         node.children(&mut |child| pending.push(child));

@@ -47,8 +47,8 @@ use self::internal::Internal;
 use self::lint::Name;
 pub use self::null_tests::NullTest;
 pub use self::readings::Reading;
-#[cfg(test)]
-pub(crate) use self::walk::VISITED;
+#[cfg(feature = "measure")]
+pub use self::walk::VISITED;
 use crate::re2::PatternError;
 use crate::resource_reads::ResourceReads;
 use crate::scope::Scope;
