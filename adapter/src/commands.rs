@@ -50,8 +50,14 @@ pub fn serve(flags: &Flags, environment: Environment) -> anyhow::Result<ExitCode
     );
     // Every TLS client of this process uses ring. If a provider is installed already, this call has no effect.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let runtime = tokio::runtime::Runtime::new().context("failed to start the runtime")?;
-    runtime.block_on(async {
+    // Events run on the workers, and health, metrics and signals on this thread: no expression of a task delays them.
+    let workers = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(loaded.adapter.workers)
+        .enable_all()
+        .build()
+        .context("failed to start the workers")?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.context("failed to start the runtime")?.block_on(async {
         let identity = Identity::of(&loaded.adapter.name);
         let settings = TracingSettings::from_environment(|name| environment.get(name).cloned(), &identity.component);
         let exporter = settings.export.as_ref().map(|export| Tracing::start(export, &identity)).transpose()?;
@@ -63,8 +69,8 @@ pub fn serve(flags: &Flags, environment: Environment) -> anyhow::Result<ExitCode
         }
         log_diagnostics(&loaded.warnings);
         let propagate = settings.propagate;
-        let served =
-            crate::serve::serve(Setup { loaded, broker, environment, propagate, version: version::THIS }).await;
+        let setup = Setup { loaded, broker, environment, propagate, version: version::THIS };
+        let served = crate::serve::serve(setup, workers.handle()).await;
         if let Err(error) = &served {
             tracing::error!(error = %Chain(error.as_ref()), "adapter failed");
         }

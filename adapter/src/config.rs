@@ -67,6 +67,8 @@ pub struct AdapterConfig {
     pub event_deadline: Duration,
     /// The time that running passes get to finish at shutdown.
     pub shutdown_grace: Duration,
+    /// The number of threads that handle events.
+    pub workers: usize,
     /// The address at which the adapter accepts `CloudEvents` over HTTP, if it does.
     pub http_listen: Option<SocketAddr>,
     /// The address of the health server.

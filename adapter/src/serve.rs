@@ -6,6 +6,9 @@
 //!
 //! The adapter takes events only while every dependency of the task answers: see [`crate::dependency`].
 //!
+//! Events are handled on the threads of a runtime of their own, the workers. Health, metrics and signals stay on the
+//! caller's thread, so that a task's long expression delays none of them.
+//!
 //! On the first signal the readiness probe fails, inputs stop, running passes get their grace period, and
 //! waiting events are requeued. Then the listeners close and the trace exporter sends its last spans. A second
 //! signal ends the process at once.
@@ -28,6 +31,7 @@ use lifecycle_core::task::{ParamSource, Task};
 use lifecycle_service::shutdown;
 use lifecycle_service::version::Version;
 use serde_json::json;
+use tokio::runtime::Handle;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
@@ -69,16 +73,14 @@ pub struct Setup {
     pub version: Version,
 }
 
-/// Runs until a signal, or until every input has ended.
+/// Runs until a signal, or until every input has ended; handles events on `workers`.
 ///
 /// # Errors
 /// The start failed, or the inputs ended without a signal.
-pub async fn serve(setup: Setup) -> anyhow::Result<()> {
-    let Setup { loaded, broker, environment, propagate, version } = setup;
+pub async fn serve(setup: Setup, workers: &Handle) -> anyhow::Result<()> {
+    let Setup { loaded, broker, version, .. } = &setup;
     let stop = shutdown::listen().context("failed to listen for signals")?;
     let config = &loaded.adapter;
-    let topic = config.topic.clone().unwrap_or_default();
-    let subscription = config.subscription_id.clone().unwrap_or_default();
     let metrics = Arc::new(Metrics::new(&MetricIdentity {
         adapter: config.name.clone(),
         version: version.number.to_owned(),
@@ -89,10 +91,10 @@ pub async fn serve(setup: Setup) -> anyhow::Result<()> {
     metrics.declare_decisions(Decision::labels());
     metrics.declare_failures(FailReason::ALL.map(FailReason::as_str));
     metrics.declare_warnings(handler::warnings());
-    metrics.declare_topic(&topic);
+    metrics.declare_topic(config.topic.as_deref().unwrap_or_default());
 
     let readiness = Readiness::default();
-    let shown: Option<Arc<str>> = if config.debug_config { Some(dump::yaml(&loaded)?.into()) } else { None };
+    let shown: Option<Arc<str>> = if config.debug_config { Some(dump::yaml(loaded)?.into()) } else { None };
     if let Some(yaml) = &shown {
         tracing::info!(config = &**yaml, "Configuration");
     }
@@ -103,6 +105,29 @@ pub async fn serve(setup: Setup) -> anyhow::Result<()> {
     let exposed = admin::serve_metrics(config.metrics_listen, Arc::clone(&metrics)).await?;
     readiness.config_loaded();
 
+    let adapting = adapt(setup, Arc::clone(&metrics), readiness, stop);
+    let ended = AbortOnDropHandle::new(workers.spawn(adapting)).await.context("the adapter panicked")?;
+    metrics.shutting_down();
+    tokio::join!(exposed.stop(CLOSE_TIMEOUT), health.stop(CLOSE_TIMEOUT));
+    ended?;
+    tracing::info!("Adapter shutdown complete");
+    Ok(())
+}
+
+/// Connects to the servers that the task needs, and handles events until a signal.
+///
+/// # Errors
+/// The start failed, or the inputs ended without a signal.
+async fn adapt(
+    setup: Setup,
+    metrics: Arc<Metrics>,
+    readiness: Readiness,
+    stop: CancellationToken,
+) -> anyhow::Result<()> {
+    let Setup { loaded, broker, environment, propagate, version } = setup;
+    let config = &loaded.adapter;
+    let topic = config.topic.clone().unwrap_or_default();
+    let subscription = config.subscription_id.clone().unwrap_or_default();
     let mut supervisor = Supervisor::new(readiness.clone(), Arc::clone(&metrics));
     let suspicion = supervisor.suspicion();
     let identity = Arc::new(Identity::new(readiness.clone()));
@@ -140,12 +165,7 @@ pub async fn serve(setup: Setup) -> anyhow::Result<()> {
     let supervising = AbortOnDropHandle::new(tokio::spawn(supervisor.run()));
     let ended = run(inputs, dispatcher, intake, &readiness, &stop).await;
     drop((supervising, asking_again));
-
-    metrics.shutting_down();
-    tokio::join!(exposed.stop(CLOSE_TIMEOUT), health.stop(CLOSE_TIMEOUT));
-    ended?;
-    tracing::info!("Adapter shutdown complete");
-    Ok(())
+    ended
 }
 
 /// Runs inputs and dispatcher until a signal.
@@ -169,7 +189,6 @@ async fn run<H: Handler>(
         stop.cancelled().await;
         Ok(())
     };
-    // Spawn a task, which runs on a worker thread: on the main thread, each event would have to wake that one.
     let dispatching = AbortOnDropHandle::new(tokio::spawn(dispatcher.run(events, stop.clone())));
     let drained = tokio::select! {
         drained = async { tokio::try_join!(dispatching, stopped) } => drained,

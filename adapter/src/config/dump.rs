@@ -24,7 +24,7 @@ const URLS: [&str; 3] = [
 ];
 
 /// The order of the top-level keys in the dump, which is the Go adapter's; other keys follow.
-const TOP: [&str; 15] = [
+const TOP: [&str; 16] = [
     "post",
     "log",
     "adapter",
@@ -37,6 +37,7 @@ const TOP: [&str; 15] = [
     "signing",
     "event_deadline",
     "shutdown_grace",
+    "workers",
     "inputs",
     "health",
     "metrics",

@@ -35,6 +35,8 @@ pub struct AdapterSpec {
     /// The time that running passes get to finish at shutdown; 25s by default.
     #[schemars(extend("format" = "go-duration"))]
     pub shutdown_grace: Option<DurationText>,
+    /// The threads that handle events; 1 by default, 64 at most. Health, metrics and signals have a thread of their own.
+    pub workers: Option<i64>,
     /// Inputs of events beside the broker.
     pub inputs: Option<InputsSpec>,
     /// The server of health probes.

@@ -33,3 +33,4 @@ mod shutdown;
 mod signing;
 mod update;
 mod versions;
+mod workers;

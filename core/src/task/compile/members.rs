@@ -47,6 +47,7 @@ pub const CONFIG: [(&str, &[&str]); 14] = [
             "shutdown_grace",
             "signing",
             "stamp",
+            "workers",
         ],
     ),
     ("adapter", &["name", "version"]),
