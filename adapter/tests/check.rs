@@ -86,7 +86,7 @@ task.yaml:5:45: error: resources[0].lifecycle.create.when.expression: cannot hol
             "task.yaml:11:25: warning: post.payloads[0].build.observed_time: template parse error: unclosed action: `}}` is missing
   11 |         observed_time: \"{{ .now\"
      |                         ^
-  help: as in the Go adapter, the file loads, and an event fails where it needs this value
+  help: the file loads, and an event fails where it needs this value
 0 errors, 1 warning
 ",
         ),

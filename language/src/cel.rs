@@ -49,7 +49,7 @@ pub use self::null_tests::NullTest;
 pub use self::readings::Reading;
 #[cfg(feature = "measure")]
 pub use self::walk::VISITED;
-use crate::re2::PatternError;
+use crate::pattern::PatternError;
 use crate::resource_reads::ResourceReads;
 use crate::scope::Scope;
 use crate::value::Typed;

@@ -5,7 +5,7 @@
 
 pub mod cel;
 pub mod field;
-pub mod re2;
+pub mod pattern;
 pub mod resource_reads;
 pub mod scope;
 pub mod template;

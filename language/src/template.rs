@@ -40,9 +40,8 @@ mod functions;
 mod origin;
 mod rewrite;
 mod text;
-mod time;
+pub(crate) mod time;
 mod tree;
-pub(crate) mod typed;
 mod url;
 mod yaml_scalar;
 
@@ -222,12 +221,6 @@ impl Template {
     #[must_use]
     pub fn reads_clock(&self) -> bool {
         self.findings().reads_clock
-    }
-
-    /// Returns warnings of parts that parse, but fail or differ from Go at every rendering.
-    #[must_use]
-    pub fn warnings(&self) -> &[String] {
-        &self.findings().warnings
     }
 
     /// Returns the text, if it is literal.

@@ -14,7 +14,7 @@ use lifecycle_api_client::problem::MEDIA_TYPE;
 use lifecycle_config::decode::suggest;
 use lifecycle_config::diagnostics::{Diagnostic, Diagnostics, Severity};
 use lifecycle_core::api_call::ApiRequest;
-use lifecycle_language::re2::{Pattern, PatternError};
+use lifecycle_language::pattern::{Pattern, PatternError};
 use serde::Deserialize;
 use serde_json::{Value, json};
 

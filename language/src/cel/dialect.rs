@@ -15,7 +15,7 @@ use super::data::{Arguments, Resolved, take, text};
 use super::environment::declare_any;
 use super::internal::Internal;
 use super::node::{self, call};
-use crate::re2::{MAX_SIZE, Pattern, PatternError};
+use crate::pattern::{MAX_SIZE, Pattern, PatternError};
 
 const HAS: &str = "@has";
 const OPTIONAL: &str = "@optional";

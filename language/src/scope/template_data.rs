@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
+use lifecycle_config::duration::format_nanoseconds;
 use serde_json::Value;
 
-use crate::template::typed::Typed as InTemplate;
+use crate::template::time;
 use crate::value::Kind;
 use crate::value::typed::{self, Kinds, addresses};
 
@@ -74,15 +75,15 @@ fn convert(value: &Value, kinds: &BTreeMap<usize, Kind>) -> gotmpl::Value {
     }
 }
 
-/// Converts a part of a CEL type: templates get Go's text and methods of times and durations.
+/// Converts a part of a CEL type: templates get Go's text of times and durations.
 fn typed_value(value: &Value, kind: Kind) -> Option<gotmpl::Value> {
     Some(match kind {
         Kind::Timestamp => match value.as_str()?.parse() {
-            Ok(time) => InTemplate::Time(time).into(),
+            Ok(time) => gotmpl::Value::String(time::text(time).into()),
             // `jiff` cannot represent the last day of the year 9999; CEL can.
             Err(_) => gotmpl::Value::String(typed::timestamp_text(value)?.into()),
         },
-        Kind::Duration => InTemplate::Duration(typed::nanoseconds(value)?).into(),
+        Kind::Duration => gotmpl::Value::String(format_nanoseconds(typed::nanoseconds(value)?).into()),
         Kind::Bytes => {
             gotmpl::Value::List(typed::bytes(value).into_iter().map(|byte| gotmpl::Value::Int(byte.into())).collect())
         }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use gotmpl::parse::{BranchNode, DefineNode, Expr, ListNode, Node, Parser, PipeNode, SmolStr, TemplateNode};
 
-use super::typed::unknown_method;
+use super::functions::printf;
 use super::{TemplateError, functions};
 use crate::resource_reads::ResourceReads;
 
@@ -20,7 +20,7 @@ pub(super) struct Parsed {
     pub(super) defines: Vec<DefineNode>,
 }
 
-/// The variables that a template reads, and the warnings about it.
+/// What a template reads.
 #[derive(Clone)]
 pub(super) struct Findings {
     pub(super) variables: BTreeSet<String>,
@@ -31,8 +31,6 @@ pub(super) struct Findings {
     pub(super) reads_clock: bool,
     /// Whether a part of the template depends on a condition, a loop or another template.
     pub(super) has_branch: bool,
-    /// Warnings of parts that parse, but fail or differ from Go at every rendering.
-    pub(super) warnings: Vec<String>,
 }
 
 impl Findings {
@@ -43,7 +41,6 @@ impl Findings {
             reads_root: false,
             reads_clock: false,
             has_branch: false,
-            warnings: Vec::new(),
         }
     }
 }
@@ -138,38 +135,42 @@ fn is_root(pipe: &PipeNode) -> bool {
 
 /// Whether an expression is the time that the function `now` returns.
 fn is_clock(expression: &Expr) -> bool {
-    match expression {
-        Expr::Identifier(_, name) => name == "now",
-        Expr::Pipe(_, pipe) => match pipe.commands.as_slice() {
-            [command] => matches!(command.args.as_slice(), [Expr::Identifier(_, name)] if name == "now"),
-            _ => false,
-        },
-        Expr::Dot(_)
-        | Expr::Field(..)
-        | Expr::Variable(..)
-        | Expr::Chain(..)
-        | Expr::String(..)
-        | Expr::Number(..)
-        | Expr::Bool(..)
-        | Expr::Nil(_) => false,
-    }
+    let is_now = |expression: &Expr| matches!(expression, Expr::Identifier(_, name) if name == "now");
+    let Expr::Pipe(_, pipe) = expression else { return is_now(expression) };
+    matches!(pipe.commands.as_slice(), [command] if command.args.iter().all(is_now))
 }
 
-/// Returns a warning of the first `printf` verb that prints the time `now` differently from Go, which would
-/// print the fields of its struct.
-fn format_warning(arguments: &[Expr]) -> Option<String> {
-    let [Expr::Identifier(_, name), Expr::String(_, format), arguments @ ..] = arguments else { return None };
-    if name != "printf" || format.contains(['*', '[']) {
-        return None;
+/// Checks a call of `printf` whose format is written out, with one more value if it is in a pipe.
+fn check_format(arguments: &[Expr], is_piped: bool) -> Result<(), TemplateError> {
+    let [Expr::Identifier(_, name), Expr::String(_, format), values @ ..] = arguments else { return Ok(()) };
+    if name != "printf" {
+        return Ok(());
     }
-    let directives = format.split('%').skip(1).filter_map(|rest| {
-        let verb = rest.find(|next: char| !"+-# 0123456789.".contains(next))?;
-        rest.get(..=verb)
-    });
-    let met = directives.zip(arguments).find(|(directive, argument)| {
-        is_clock(argument) && (!directive.ends_with(['v', 's', 'q', 'x', 'X', 'T']) || *directive == "#v")
-    });
-    met.map(|(directive, _)| format!("`%{directive}` of a time is not what Go prints"))
+    let checked = printf::check(format, values.len() + usize::from(is_piped));
+    checked.map_err(|fault| error(format!("printf: {fault}")))
+}
+
+/// Refuses fields of the time `now`, and arguments of a field: in Go these are methods.
+fn check_methods(arguments: &[Expr], is_piped: bool) -> Result<(), TemplateError> {
+    let is_field = match arguments.first() {
+        Some(Expr::Field(..)) => true,
+        Some(Expr::Variable(_, _, fields)) => !fields.is_empty(),
+        Some(Expr::Chain(..)) => true,
+        Some(
+            Expr::Dot(_)
+            | Expr::Identifier(..)
+            | Expr::Pipe(..)
+            | Expr::String(..)
+            | Expr::Number(..)
+            | Expr::Bool(..)
+            | Expr::Nil(_),
+        )
+        | None => false,
+    };
+    if is_field && (is_piped || arguments.len() > 1) {
+        return Err(error("a field takes no arguments; templates have no methods, write `now | date \"…\"`"));
+    }
+    Ok(())
 }
 
 /// Whether an expression is a constant, so that nothing can be piped into it.
@@ -269,7 +270,8 @@ impl<'tree> Walker<'tree> {
 
     fn pipe(&mut self, pipe: &'tree PipeNode, at_root: bool) -> Result<(), TemplateError> {
         for (stage, command) in pipe.commands.iter().enumerate() {
-            self.findings.warnings.extend(format_warning(&command.args));
+            check_format(&command.args, stage > 0)?;
+            check_methods(&command.args, stage > 0)?;
             if stage > 0 && command.args.first().is_some_and(is_constant) {
                 return Err(error(format!("non executable command in pipeline stage {}", stage + 1)));
             }
@@ -316,14 +318,10 @@ impl<'tree> Walker<'tree> {
                 }
             }
             Expr::Pipe(_, pipe) => self.pipe(pipe, at_root),
-            Expr::Chain(_, inner, fields) => {
-                if is_clock(inner)
-                    && let Some((kind, method)) = unknown_method(fields.iter().map(SmolStr::as_str))
-                {
-                    self.findings.warnings.push(format!("`{method}` is no known method of {kind}"));
-                }
-                self.expression(inner, at_root)
+            Expr::Chain(_, inner, _) if is_clock(inner) => {
+                Err(error("templates have no methods of times; write `now | date \"…\"`"))
             }
+            Expr::Chain(_, inner, _) => self.expression(inner, at_root),
             Expr::Dot(_) => {
                 if at_root {
                     self.path(&[]);

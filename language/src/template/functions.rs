@@ -12,29 +12,18 @@ use std::sync::{Arc, LazyLock};
 use gotmpl::{FuncMap, TemplateError, Value, ValueFunc};
 use jiff::Timestamp;
 
-use super::text::{check_length, text};
-use super::typed::{Typed, type_name};
+use super::text::{check_length, text, type_name};
 use super::{confined, time};
 use crate::value;
 use crate::value::base64;
 use crate::value::convert::truncate;
 
-mod printf;
+pub(super) mod printf;
 mod words;
 
 /// `member base "a" "b"` reads base.a.b. The NUL in each of these names keeps templates from calling the
 /// function.
 pub(super) const MEMBER: &str = "\u{0}member";
-/// `method base "a.b" …` calls base.a.b with the arguments after it.
-pub(super) const METHOD: &str = "\u{0}method";
-/// Converts a value to what `eq` compares.
-pub(super) const EQUATED: &str = "\u{0}equated";
-/// Converts a value to what `lt`, `le`, `gt` and `ge` compare.
-pub(super) const ORDERED: &str = "\u{0}ordered";
-/// Converts a value to what `if`, `with` and `not` test.
-pub(super) const TESTED: &str = "\u{0}tested";
-/// Fails for a value without items, such as a time.
-pub(super) const COLLECTION: &str = "\u{0}collection";
 /// Prints the value of an action; the first argument is its [`Origin`](super::origin::Origin), and one between
 /// both says that `toJson` made the value.
 pub(super) const SHOW: &str = "\u{0}show";
@@ -51,13 +40,8 @@ type Function = fn(&[Value]) -> Result;
 const BUILT_IN: [&str; 13] = ["and", "or", "not", "eq", "ne", "lt", "le", "gt", "ge", "index", "slice", "len", "call"];
 
 static FUNCTIONS: LazyLock<FuncMap> = LazyLock::new(|| {
-    let functions: [(&str, Function); 37] = [
+    let functions: [(&str, Function); 32] = [
         (MEMBER, member),
-        (METHOD, method),
-        (EQUATED, equated),
-        (ORDERED, ordered),
-        (TESTED, tested),
-        (COLLECTION, collection),
         (SHOW, show),
         (NIL, |_| Ok(Value::Nil)),
         ("print", |values| printf::print(values)),
@@ -142,7 +126,7 @@ pub(super) fn at<T>(now: Timestamp, render: impl FnOnce() -> T) -> T {
 
 fn now(values: &[Value]) -> Result {
     let [] = arguments("now", values)?;
-    CLOCK.get().map_or_else(|| failure("now is not bound"), |now| Ok(Value::from(Typed::Time(now))))
+    CLOCK.get().map_or_else(|| failure("now is not bound"), |now| string(time::text(now)))
 }
 
 fn failure<T>(message: impl Into<String>) -> gotmpl::Result<T> {
@@ -198,13 +182,10 @@ fn member(values: &[Value]) -> Result {
     Ok(value)
 }
 
-/// Reads one field: the entry of a mapping, or the result of a method without arguments.
+/// Reads one field: the entry of a mapping.
 fn field(value: &Value, name: &str) -> Result {
     match value {
-        Value::Map(map) => match Typed::of(value) {
-            Some(typed) => typed.call(name, &[]),
-            None => map.get(name).cloned().ok_or_else(|| TemplateError::MissingKey { key: name.to_owned() }),
-        },
+        Value::Map(map) => map.get(name).cloned().ok_or_else(|| TemplateError::MissingKey { key: name.to_owned() }),
         Value::Nil => failure(format!("nil data; no entry for key {name:?}")),
         Value::Bool(_)
         | Value::Int(_)
@@ -214,53 +195,6 @@ fn field(value: &Value, name: &str) -> Result {
         | Value::List(_)
         | Value::Function(_) => failure(format!("can't evaluate field {name} in type {}", type_name(value))),
     }
-}
-
-/// Reads nested fields, the last of which is a method with arguments.
-fn method(values: &[Value]) -> Result {
-    let [base, Value::String(path), arguments @ ..] = values else { return failure("a method has no name") };
-    let (before, last) = path.rsplit_once('.').map_or((None, &**path), |(before, last)| (Some(before), last));
-    let mut value = base.clone();
-    for name in before.into_iter().flat_map(|before| before.split('.')) {
-        value = field(&value, name)?;
-    }
-    match Typed::of(&value) {
-        Some(typed) => typed.call(last, arguments),
-        None => failure(format!("{last} is not a method but has arguments")),
-    }
-}
-
-/// Converts months and durations to numbers, and times to text.
-fn equated(values: &[Value]) -> Result {
-    let [value] = arguments("eq", values)?;
-    Ok(match Typed::of(value) {
-        None => value.clone(),
-        Some(typed) => typed.number().map_or_else(|| Value::String(typed.text().into()), Value::Int),
-    })
-}
-
-fn ordered(values: &[Value]) -> Result {
-    let [value] = arguments("lt", values)?;
-    match Typed::of(value).map(Typed::number) {
-        None => Ok(value.clone()),
-        Some(Some(number)) => Ok(Value::Int(number)),
-        Some(None) => failure("invalid type for comparison: a time has the methods Before and After"),
-    }
-}
-
-/// Converts a duration of zero to 0, which is false as in Go.
-fn tested(values: &[Value]) -> Result {
-    let [value] = arguments("not", values)?;
-    let is_zero = Typed::of(value).and_then(Typed::number) == Some(0);
-    Ok(if is_zero { Value::Int(0) } else { value.clone() })
-}
-
-fn collection(values: &[Value]) -> Result {
-    let [value] = arguments("index", values)?;
-    if Typed::of(value).is_some() {
-        return failure(format!("a value of type {} has no items", type_name(value)));
-    }
-    Ok(value.clone())
 }
 
 fn show(values: &[Value]) -> Result {
@@ -277,7 +211,7 @@ fn show(values: &[Value]) -> Result {
     }
 }
 
-/// Converts a value of the engine to JSON; a time or a duration becomes its text.
+/// Converts a value of the engine to JSON.
 fn json(value: &Value) -> serde_json::Value {
     match value {
         Value::Nil | Value::Function(_) => serde_json::Value::Null,
@@ -287,10 +221,7 @@ fn json(value: &Value) -> serde_json::Value {
         Value::Float(float) => (*float).into(),
         Value::String(text) => (**text).into(),
         Value::List(items) => items.iter().map(json).collect(),
-        Value::Map(map) => match Typed::of(value) {
-            Some(typed) => typed.text().into(),
-            None => map.iter().map(|(key, value)| (key.to_string(), json(value))).collect(),
-        },
+        Value::Map(map) => map.iter().map(|(key, value)| (key.to_string(), json(value))).collect(),
     }
 }
 
@@ -361,11 +292,6 @@ fn float(name: &str, values: &[Value]) -> Result {
 }
 
 fn date(name: &str, values: &[Value]) -> Result {
-    if let [Value::String(layout), moment] = values
-        && let Some(Typed::Time(moment)) = Typed::of(moment)
-    {
-        return string(time::format(layout, moment));
-    }
     let [layout, moment] = texts(name, values)?;
     match time::parse(moment) {
         Some(moment) => string(time::format(layout, moment)),

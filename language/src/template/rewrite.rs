@@ -1,12 +1,9 @@
 //! Rewrites a parsed template so that the engine renders it as Go would.
 //!
-//! In: a checked tree. Out: an engine ready to render it. Never fails. Changes four things:
+//! In: a checked tree. Out: an engine ready to render it. Never fails. Changes three things:
 //!
 //! * `.a.b` becomes a call that fails if `.a` is null; the engine would continue with null and print `<no
 //!   value>`. A single field of the root cannot meet null, and stays.
-//! * A field with arguments, `now.Format "2006"`, becomes the call of a method. The values of `if`, `range`,
-//!   `eq` and so on are first converted, because times and durations ([`typed`](super::typed)) are mappings
-//!   to the engine.
 //! * The value of an action is printed by [`text`](super::text), because the engine prints Rust's numbers.
 //! * Each defined template begins with an empty text, so that each call of it counts as a write.
 
@@ -53,9 +50,9 @@ fn node(node: &Node, at_root: bool) -> Node {
             }
             Node::Action(ActionNode { pos: action.pos, pipe })
         }
-        Node::If(branch) => Node::If(self::branch(branch, at_root, at_root, functions::TESTED)),
-        Node::With(branch) => Node::With(self::branch(branch, at_root, false, functions::TESTED)),
-        Node::Range(branch) => Node::Range(self::branch(branch, at_root, false, functions::COLLECTION)),
+        Node::If(branch) => Node::If(self::branch(branch, at_root, at_root)),
+        Node::With(branch) => Node::With(self::branch(branch, at_root, false)),
+        Node::Range(branch) => Node::Range(self::branch(branch, at_root, false)),
         Node::List(inner) => Node::List(list(inner, at_root)),
         Node::Template(call) => Node::Template(TemplateNode {
             pos: call.pos,
@@ -67,92 +64,22 @@ fn node(node: &Node, at_root: bool) -> Node {
     }
 }
 
-/// Rewrites a control structure, whose value first passes through the function `converter`.
-fn branch(branch: &BranchNode, at_root: bool, body_at_root: bool, converter: &str) -> BranchNode {
-    let mut pipe = self::pipe(&branch.pipe, at_root);
-    pipe.commands.push(call(branch.pos, converter, Vec::new()));
+fn branch(branch: &BranchNode, at_root: bool, body_at_root: bool) -> BranchNode {
     BranchNode {
         pos: branch.pos,
-        pipe,
+        pipe: pipe(&branch.pipe, at_root),
         body: list(&branch.body, body_at_root),
         else_body: branch.else_body.as_ref().map(|body| list(body, at_root)),
     }
 }
 
 fn pipe(pipe: &PipeNode, at_root: bool) -> PipeNode {
-    let mut commands = Vec::with_capacity(pipe.commands.len());
-    for (stage, command) in pipe.commands.iter().enumerate() {
-        let is_piped = stage > 0;
-        if let (true, Some(converter)) = (is_piped, command.args.first().and_then(|head| converter_of(head, 0))) {
-            commands.push(call(command.pos, converter, Vec::new()));
-        }
-        commands.push(self::command(command, at_root, is_piped));
-    }
+    let command = |command: &CommandNode| CommandNode {
+        pos: command.pos,
+        args: command.args.iter().map(|argument| expression(argument, at_root)).collect(),
+    };
+    let commands = pipe.commands.iter().map(command).collect();
     PipeNode { pos: pipe.pos, decl: pipe.decl.clone(), commands, is_assign: pipe.is_assign }
-}
-
-fn command(command: &CommandNode, at_root: bool, is_piped: bool) -> CommandNode {
-    let Some((head, arguments)) = command.args.split_first() else { return command.clone() };
-    let arguments: Vec<Expr> = arguments
-        .iter()
-        .enumerate()
-        .map(|(index, argument)| {
-            let rewritten = expression(argument, at_root);
-            match converter_of(head, index).filter(|_| can_be_typed(argument)) {
-                Some(converter) => pipe_of(command.pos, call(command.pos, converter, vec![rewritten])),
-                None => rewritten,
-            }
-        })
-        .collect();
-    if (is_piped || !arguments.is_empty())
-        && let Some((base, fields)) = method(head, at_root)
-    {
-        let path = Expr::String(command.pos, Arc::from(fields.join(".")));
-        return call(command.pos, functions::METHOD, [base, path].into_iter().chain(arguments).collect());
-    }
-    let args = std::iter::once(expression(head, at_root)).chain(arguments).collect();
-    CommandNode { pos: command.pos, args }
-}
-
-/// Splits the head of a command with arguments into a value and the fields that lead to its method.
-fn method(head: &Expr, at_root: bool) -> Option<(Expr, &[SmolStr])> {
-    match head {
-        Expr::Field(pos, fields) => Some((Expr::Dot(*pos), fields)),
-        Expr::Variable(_, _, fields) if fields.is_empty() => None,
-        Expr::Variable(pos, name, fields) => Some((Expr::Variable(*pos, name.clone(), Vec::new()), fields)),
-        Expr::Chain(_, inner, fields) => Some((expression(inner, at_root), fields)),
-        Expr::Dot(_)
-        | Expr::Identifier(..)
-        | Expr::Pipe(..)
-        | Expr::String(..)
-        | Expr::Number(..)
-        | Expr::Bool(..)
-        | Expr::Nil(_) => None,
-    }
-}
-
-/// Returns the function that converts an argument of one of the engine's own functions.
-fn converter_of(head: &Expr, index: usize) -> Option<&'static str> {
-    let Expr::Identifier(_, name) = head else { return None };
-    match name.as_str() {
-        "eq" | "ne" => Some(functions::EQUATED),
-        "lt" | "le" | "gt" | "ge" => Some(functions::ORDERED),
-        "not" => Some(functions::TESTED),
-        "len" | "index" | "slice" if index == 0 => Some(functions::COLLECTION),
-        _ => None,
-    }
-}
-
-fn can_be_typed(argument: &Expr) -> bool {
-    match argument {
-        Expr::Dot(_)
-        | Expr::Field(..)
-        | Expr::Variable(..)
-        | Expr::Identifier(..)
-        | Expr::Pipe(..)
-        | Expr::Chain(..) => true,
-        Expr::String(..) | Expr::Number(..) | Expr::Bool(..) | Expr::Nil(_) => false,
-    }
 }
 
 fn expression(expression: &Expr, at_root: bool) -> Expr {

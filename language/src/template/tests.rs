@@ -31,12 +31,6 @@ const DIFFERENT: &[(&str, &str, &str)] = &[
     ("{{ . | }}", "PARSE", "Go ignores a pipe without a function after it"),
     ("{{ /* bad */ }}x", "OK\tx", "Go allows no blanks around a comment"),
     ("{{ .List. }}", "FAIL", "Go fails at parsing instead"),
-    ("{{ printf \"%s\" .int }}", "OK\t%!s(int=5)", "Go prints the type float64 in its error text"),
-    (
-        "{{ printf \"%q %v %s\" .list .mixed .nums }}",
-        "OK\t[\"a\" \"b\" \"c\"] [<nil> true map[k:[1]]] [%!s(int=1) %!s(float64=2.5) %!s(float64=1.234567e+06)]",
-        "Go prints the type float64 for an integer in its error text",
-    ),
 ];
 
 #[test]
@@ -236,7 +230,11 @@ fn hostile_templates_fail_at_a_limit() {
         ("too much output", "{{ range 100000 }}{{ printf \"%1000d\" 1 }}{{ end }}".to_owned(), "output is longer"),
         ("too many iterations", "{{ range 1000 }}{{ range 1000 }}{{ end }}{{ end }}".to_owned(), "iterations of range"),
         ("a huge count", "{{ range 9223372036854775807 }}{{ end }}".to_owned(), "iterations of range"),
-        ("wide columns", format!("{{{{ printf \"{}\" 1 }}}}", "%65535[1]d".repeat(2000)), "a string is longer"),
+        (
+            "wide columns",
+            format!("{{{{ printf \"{}\" {} }}}}", "%1000d".repeat(5000), "1 ".repeat(5000)),
+            "a string is longer",
+        ),
         (
             "endless recursion",
             "{{ define \"r\" }}{{ template \"r\" . }}{{ end }}{{ template \"r\" . }}".to_owned(),

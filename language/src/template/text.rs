@@ -7,7 +7,6 @@ use gotmpl::{TemplateError, Value};
 use lifecycle_config::go::float_text;
 
 use super::MAX_OUTPUT;
-use super::typed::Typed;
 
 /// Prints a value; null as `<nil>`.
 ///
@@ -50,10 +49,6 @@ fn write(value: &Value, out: &mut String) -> Result<(), TemplateError> {
             out.push(']');
         }
         Value::Map(map) => {
-            if let Some(typed) = Typed::of(value) {
-                out.push_str(&typed.text());
-                return check_length(out.len());
-            }
             out.push_str("map[");
             for (index, (key, item)) in map.iter().enumerate() {
                 if index > 0 {
@@ -76,4 +71,16 @@ pub(super) fn check_length(length: usize) -> Result<(), TemplateError> {
         return Err(TemplateError::Exec(format!("a string is longer than {MAX_OUTPUT} bytes")));
     }
     Ok(())
+}
+
+/// Returns the name of a value's type in Go.
+pub(super) fn type_name(value: &Value) -> &'static str {
+    match value {
+        Value::List(_) => "[]interface {}",
+        Value::Map(_) => "map[string]interface {}",
+        Value::Uint(_) => "uint64",
+        Value::Nil | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::String(_) | Value::Function(_) => {
+            value.type_name()
+        }
+    }
 }

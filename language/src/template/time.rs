@@ -26,18 +26,8 @@ const MONTHS: [&str; 12] = [
 const WEEKDAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
 
 /// Prints a time as Go does.
-pub(super) fn text(time: Timestamp) -> String {
+pub(crate) fn text(time: Timestamp) -> String {
     format(DEFAULT_LAYOUT, time)
-}
-
-/// Returns the name of a month, from 1.
-pub(super) fn month(number: i64) -> &'static str {
-    usize::try_from(number - 1).ok().and_then(|index| MONTHS.get(index)).copied().unwrap_or_default()
-}
-
-/// Returns the name of a weekday, from 0.
-pub(super) fn weekday(number: i64) -> &'static str {
-    usize::try_from(number).ok().and_then(|index| WEEKDAYS.get(index)).copied().unwrap_or_default()
 }
 
 /// Parses a time that [`text`] printed, or one of RFC 3339.
@@ -89,8 +79,11 @@ fn fraction(layout: &str, time: DateTime, out: &mut String) -> Option<usize> {
 
 /// Writes names of months and weekdays, AM or PM, and zones.
 fn name(layout: &str, time: DateTime, out: &mut String) -> Option<usize> {
-    let month = month(time.month().into());
-    let weekday = weekday(time.weekday().to_sunday_zero_offset().into());
+    let named = |names: &[&'static str], index: i8| {
+        usize::try_from(index).ok().and_then(|index| names.get(index)).copied().unwrap_or_default()
+    };
+    let month = named(&MONTHS, time.month() - 1);
+    let weekday = named(&WEEKDAYS, time.weekday().to_sunday_zero_offset());
     let afternoon = time.hour() >= 12;
     let words = [
         ("January", month),

@@ -66,9 +66,9 @@ fn canned_404_is_the_apis_own_unless_its_author_says_otherwise() {
 }
 
 #[test]
-fn url_patterns_use_re2_syntax() {
+fn url_patterns_are_regular_expressions() {
     let entry = |pattern: &str| json!({ "match": { "method": "*", "urlPattern": pattern }, "responses": [{}] });
-    let api = api(json!({ "responses": [entry(r"^/\w+$"), entry(r"^\Q/é?a={b\E$"), entry("^/{id}$")] }));
+    let api = api(json!({ "responses": [entry(r"^/\w+$"), entry(r"^/é\?a=\{b$"), entry(r"^/\{id}$")] }));
     let by = ["/a_1", "/é", "/é?a={b", "/{id}"].map(|url| {
         api.answer("GET", url);
         api.answered_by().last().copied().flatten()

@@ -47,7 +47,7 @@ pub(super) enum Key {
 }
 
 /// The help for text that the Go adapter accepts at load and then fails to parse at an event.
-const FAILS_LATER: &str = "as in the Go adapter, the file loads, and an event fails where it needs this value";
+const FAILS_LATER: &str = "the file loads, and an event fails where it needs this value";
 
 /// Collects diagnostics, and the environment variables that the task names.
 pub(super) struct Checker<'c> {
@@ -216,7 +216,7 @@ impl<'c> Checker<'c> {
             self.report(severity, place, None, message, help);
         }
         for error in expression.pattern_errors() {
-            let help = "matches() takes the regular expressions of RE2: https://github.com/google/re2/wiki/Syntax";
+            let help = "docs/cel.md says what a pattern may contain";
             self.report(severity, place, None, format!("matches() always fails: {error}"), Some(help.to_owned()));
         }
         for test in expression.null_tests() {
@@ -263,9 +263,6 @@ impl<'c> Checker<'c> {
                 };
             }
         };
-        for warning in template.warnings() {
-            self.warn(place, warning, Some("docs/compatibility.md says what templates can do with a time".to_owned()));
-        }
         let plain = plain_variables(text);
         for variable in template.variables() {
             match variable.strip_prefix("env.").and_then(|rest| rest.split('.').next()) {
@@ -280,7 +277,7 @@ impl<'c> Checker<'c> {
                 !known.has_variable(name) && variable.strip_prefix(name).is_some_and(|rest| rest.starts_with('.'))
             };
             if let Some(name) = ["now", "date"].iter().find(|name| is_text(name)) {
-                let help = "call the function: `{{ now.UTC.Format \"2006-01-02\" }}`".to_owned();
+                let help = "print it in parts: `{{ now | date \"2006-01-02\" }}`".to_owned();
                 self.warn(place, format!("`.{name}` is text and has no members"), Some(help));
             }
             if known.has_path(variable) {

@@ -129,17 +129,16 @@ fn empty_bytes_count_as_true() {
 }
 
 #[test]
-fn patterns_are_of_re2() {
+fn patterns_mean_what_they_mean_in_go() {
     check(
         &scope(),
         vec![
             (r"'é'.matches('^\\w$') || '٣'.matches('^\\d$') || '\u00a0'.matches('^\\s$')", Is(json!(false))),
-            (r"'a.b'.matches('^\\Qa.b\\E$') && !'axb'.matches('^\\Qa.b\\E$')", Is(json!(true))),
-            ("'a{'.matches('^a{$') && matches('a{', r'a{')", Is(json!(true))),
+            (r"matches('a{', r'a\{')", Is(json!(true))),
             (r"name.matches('^h\\W+$')", Is(json!(true))),
             ("'x' + name == 'xhéé' && name.matches('^' + 'h')", Is(json!(true))),
-            ("'a'.matches('(')", Fails("matches: `(` in the pattern: a `(` is not closed")),
-            (r"'aa'.matches('(a)\\1')", Fails("matches: `\\1` in the pattern: RE2 has no references to groups")),
+            ("'a'.matches('(')", Fails("matches: `(` in the pattern: unclosed group")),
+            (r"'aa'.matches('(a)\\1')", Fails("matches: `\\1` in the pattern: backreferences are not supported")),
             ("'a'.matches(name + '(')", Fails("matches: not a regular expression")),
             ("'a'.matches(1)", Fails("'matches' applied to '(string, int)'")),
             ("generation.matches('a')", Fails("'matches' applied to '(int, string)'")),

@@ -262,12 +262,12 @@ fn constant_patterns_are_compiled_once_and_bounded_together() {
     let evaluate = |source: &str| Expression::parse(source).unwrap().evaluate(&scope);
     assert_eq!(evaluate("list.all(i, !'x'.matches('\\\\w{1000}'))").unwrap(), Answer::Value(json!(true)));
     assert_eq!(evaluate("text.matches('(x+x+)+y')").unwrap(), Answer::Value(json!(false)));
-    let error = evaluate("'x'.matches('(.{1000}){1}.{1000}.{1000}.{1000}.{1000}')").unwrap_err();
+    let error = evaluate("'x'.matches('(.{1000}){1}.{1000}.{1000}.{1000}.{1000}.{1000}.{1000}')").unwrap_err();
     assert!(error.message.starts_with("matches: the pattern is too large"), "{error}");
     let many = vec![r"'x'.matches('\\pL{80}')"; 100].join(" || ");
     let expression = Expression::parse(&many).unwrap();
     assert!(expression.pattern_errors().count() > 90);
-    assert_eq!(expression.pattern_errors().next(), Some(&crate::re2::PatternError::TooLarge));
+    assert_eq!(expression.pattern_errors().next(), Some(&crate::pattern::PatternError::TooLarge));
 }
 
 #[test]

@@ -1,28 +1,31 @@
 //! The functions `print`, `println` and `printf`.
 //!
-//! The engine's `printf` prints Rust's numbers under `%v`, and lacks `%T`, `%#v` and verbs over lists. So
-//! Go's format language is implemented here: this file parses the format, `verbs` prints one value, `float`
-//! prints doubles.
-
-mod float;
-mod verbs;
+//! `printf` knows the verbs of Go that tasks use, `%s %q %d %v %t %x %f`, with a width, the flags `-` and `0`, and for
+//! `%f` a number of digits. Fails for any other verb, and for a value that its verb does not print: Go would write the
+//! mistake into the text, and from there into the name of an object.
 
 use gotmpl::Value;
 
-use self::verbs::{Flags, Printer};
-use super::super::text::{check_length, text};
-use super::super::typed::type_name;
-use super::{Result, failure, string};
+use super::super::text::{check_length, text, type_name};
+use super::{Result, failure, string, words};
 
-/// The largest width and precision, as in Go, which drops the rest of a format after a larger number.
-const MAX_NUMBER: usize = 1_000_000;
+/// The largest width and number of digits.
+const MAX_WIDTH: usize = 1000;
 
 /// Prints the arguments in a row, with a space between two that are both no text, as Go's `print` does.
 pub(super) fn concatenate(values: &[Value]) -> gotmpl::Result<String> {
+    joined(values, |before, next| !is_text(before) && !is_text(next))
+}
+
+fn is_text(value: &Value) -> bool {
+    matches!(value, Value::String(_))
+}
+
+fn joined(values: &[Value], is_apart: fn(&Value, &Value) -> bool) -> gotmpl::Result<String> {
     let mut out = String::new();
-    for (index, value) in values.iter().enumerate() {
-        let previous = index.checked_sub(1).and_then(|previous| values.get(previous));
-        if previous.is_some_and(|previous| !is_text(previous) && !is_text(value)) {
+    let mut before = None;
+    for value in values {
+        if before.replace(value).is_some_and(|before| is_apart(before, value)) {
             out.push(' ');
         }
         let piece = text(value)?;
@@ -32,208 +35,129 @@ pub(super) fn concatenate(values: &[Value]) -> gotmpl::Result<String> {
     Ok(out)
 }
 
-fn is_text(value: &Value) -> bool {
-    matches!(value, Value::String(_))
-}
-
 pub(super) fn print(values: &[Value]) -> Result {
     string(concatenate(values)?)
 }
 
 /// Prints the arguments with a space between any two, and a line break at the end.
 pub(super) fn println(values: &[Value]) -> Result {
-    let mut out = String::new();
-    for (index, value) in values.iter().enumerate() {
-        if index > 0 {
-            out.push(' ');
-        }
-        let piece = text(value)?;
-        check_length(out.len() + piece.len())?;
-        out.push_str(&piece);
-    }
-    out.push('\n');
-    string(out)
+    string(joined(values, |_, _| true)? + "\n")
 }
 
 /// Formats the arguments by Go's verbs.
 pub(super) fn printf(values: &[Value]) -> Result {
-    let (format, arguments) = match values.split_first() {
-        Some((Value::String(format), arguments)) => (format, arguments),
-        Some((other, _)) => {
-            return failure(format!("wrong type for value of printf; expected string; got {}", type_name(other)));
-        }
-        None => return failure("wrong number of args for printf: want at least 1 got 0"),
+    let Some((Value::String(format), arguments)) = values.split_first() else {
+        return failure("printf: the first argument is not a format");
     };
-    let mut reader = Reader { rest: format, arguments, next: 0, is_reordered: false, index_is_valid: true };
-    let mut printer = Printer::default();
-    while let Some(percent) = reader.rest.find('%') {
-        printer.out.push_str(&reader.rest[..percent]);
-        reader.rest = &reader.rest[percent + 1..];
-        reader.directive(&mut printer)?;
-        check_length(printer.out.len())?;
-    }
-    printer.out.push_str(reader.rest);
-    reader.extra(&mut printer)?;
-    string(printer.out)
-}
-
-/// A parser of a format, which stops after each directive.
-struct Reader<'f> {
-    rest: &'f str,
-    arguments: &'f [Value],
-    /// The index of the next verb's argument.
-    next: usize,
-    /// Whether a directive named its argument by index: then Go does not report unused arguments.
-    is_reordered: bool,
-    /// Whether the explicit index of a directive, such as `%[2]d`, names an argument. True without one.
-    index_is_valid: bool,
-}
-
-impl Reader<'_> {
-    /// Parses a directive after its `%`, and prints it.
-    fn directive(&mut self, printer: &mut Printer) -> gotmpl::Result<()> {
-        self.index_is_valid = true;
-        let mut flags = self.flags();
-        let mut after_index = self.index();
-        if self.skip('*') {
-            match self.number_argument() {
-                Some(width) => {
-                    flags.minus |= width < 0;
-                    flags.zero &= width >= 0;
-                    flags.width = usize::try_from(width.unsigned_abs()).ok();
-                }
-                None => printer.out.push_str("%!(BADWIDTH)"),
-            }
-            after_index = false;
-        } else {
-            flags.width = self.number();
-            self.index_is_valid &= !(after_index && flags.width.is_some());
+    let mut arguments = arguments.iter();
+    let mut out = String::new();
+    for piece in pieces(format) {
+        match piece {
+            Err(fault) => return failure(format!("printf: {fault}")),
+            Ok(Piece::Text(text)) => out.push_str(text),
+            Ok(Piece::Verb(verb)) => match arguments.next() {
+                Some(value) => verb.print(value, &mut out)?,
+                None => return failure(format!("printf: a value is missing for `{}`", verb.written)),
+            },
         }
-        if self.skip('.') {
-            self.index_is_valid &= !after_index;
-            after_index = self.index();
-            if self.skip('*') {
-                match self.number_argument() {
-                    Some(precision) => flags.precision = usize::try_from(precision).ok(),
-                    None => printer.out.push_str("%!(BADPREC)"),
-                }
-                after_index = false;
+        check_length(out.len())?;
+    }
+    if arguments.next().is_some() { failure("printf: more values than verbs") } else { string(out) }
+}
+
+/// Checks a format that a template writes out, and the number of its values.
+///
+/// # Errors
+/// What is wrong with it.
+pub(in crate::template) fn check(format: &str, values: usize) -> std::result::Result<(), String> {
+    let pieces: Vec<Piece<'_>> = pieces(format).collect::<std::result::Result<_, _>>()?;
+    let verbs = pieces.iter().filter(|piece| matches!(piece, Piece::Verb(_))).count();
+    if verbs == values { Ok(()) } else { Err(format!("{verbs} verbs, but {values} values")) }
+}
+
+enum Piece<'f> {
+    Text(&'f str),
+    Verb(Verb<'f>),
+}
+
+struct Verb<'f> {
+    written: &'f str,
+    letter: char,
+    is_left: bool,
+    has_zeros: bool,
+    width: usize,
+    digits: usize,
+}
+
+fn pieces(format: &str) -> impl Iterator<Item = std::result::Result<Piece<'_>, String>> {
+    let mut rest = format;
+    std::iter::from_fn(move || match rest.find('%') {
+        None if rest.is_empty() => None,
+        Some(0) => {
+            let is_inside = |next: char| next.is_ascii_digit() || matches!(next, '-' | '.');
+            let letter = rest[1..].find(|next| !is_inside(next)).map_or(rest.len(), |at| at + 1);
+            let end = rest[letter..].chars().next().map_or(letter, |next| letter + next.len_utf8());
+            let (written, after) = rest.split_at(end);
+            rest = after;
+            let unknown = || format!("`{written}` is none of `%s %q %d %v %t %x %f`, with `-`, `0` and a width");
+            Some(if written == "%%" {
+                Ok(Piece::Text("%"))
             } else {
-                flags.precision = Some(self.number().unwrap_or(0));
+                verb(written).map(Piece::Verb).ok_or_else(unknown)
+            })
+        }
+        end => {
+            let (text, after) = rest.split_at(end.unwrap_or(rest.len()));
+            rest = after;
+            Some(Ok(Piece::Text(text)))
+        }
+    })
+}
+
+fn verb(written: &str) -> Option<Verb<'_>> {
+    let letter = written.chars().next_back().filter(|letter| "sqdvtxf".contains(*letter))?;
+    let numbers = written.strip_prefix('%')?.strip_suffix(letter)?;
+    let flags = numbers.find(|next| !matches!(next, '-' | '0')).unwrap_or(numbers.len());
+    let (flags, numbers) = numbers.split_at(flags);
+    let (width, digits) = numbers.split_once('.').map_or((numbers, None), |(width, digits)| (width, Some(digits)));
+    let number = |text: &str| text.parse().ok().filter(|number| *number <= MAX_WIDTH);
+    Some(Verb {
+        written,
+        letter,
+        is_left: flags.contains('-'),
+        has_zeros: flags.contains('0'),
+        width: if width.is_empty() { 0 } else { number(width)? },
+        digits: digits.map_or(Some(6), |digits| number(digits).filter(|_| letter == 'f'))?,
+    })
+}
+
+impl Verb<'_> {
+    fn print(&self, value: &Value, out: &mut String) -> gotmpl::Result<()> {
+        let shown = match (self.letter, value) {
+            // Go would fill each item up to the width.
+            ('v', Value::List(_) | Value::Map(_)) if self.width > 0 => {
+                return failure(format!("printf: `{}` prints no list or mapping; write `%v`", self.written));
             }
-        }
-        if !after_index {
-            self.index();
-        }
-        let mut characters = self.rest.chars();
-        let Some(verb) = characters.next() else {
-            printer.out.push_str("%!(NOVERB)");
-            return Ok(());
+            ('v', _) => text(value)?.into_owned(),
+            ('s', Value::String(text)) => text.to_string(),
+            ('q', Value::String(text)) => words::quote(text),
+            ('d', Value::Int(number)) => number.to_string(),
+            ('d', Value::Uint(number)) => number.to_string(),
+            ('t', Value::Bool(flag)) => flag.to_string(),
+            ('x', Value::Int(number)) if *number < 0 => format!("-{:x}", number.unsigned_abs()),
+            ('x', Value::Int(number)) => format!("{number:x}"),
+            ('x', Value::Uint(number)) => format!("{number:x}"),
+            ('x', Value::String(text)) => text.bytes().map(|byte| format!("{byte:02x}")).collect(),
+            ('f', Value::Float(number)) => format!("{number:.*}", self.digits),
+            _ => return failure(format!("printf: `{}` prints no {}; write `%v`", self.written, type_name(value))),
         };
-        self.rest = characters.as_str();
-        match self.arguments.get(self.next) {
-            _ if verb == '%' => printer.out.push('%'),
-            _ if !self.index_is_valid => printer.out.push_str(&format!("%!{verb}(BADINDEX)")),
-            None => printer.out.push_str(&format!("%!{verb}(MISSING)")),
-            Some(argument) => {
-                self.next += 1;
-                printer.flags = flags.for_verb(verb);
-                printer.argument(argument, verb)?;
-            }
+        let missing = self.width.saturating_sub(shown.chars().count());
+        let sign = usize::from(shown.starts_with('-') && !is_text(value));
+        match (self.is_left, self.has_zeros) {
+            (true, _) => out.extend([shown.as_str(), &" ".repeat(missing)]),
+            (false, true) => out.extend([&shown[..sign], &"0".repeat(missing), &shown[sign..]]),
+            (false, false) => out.extend([" ".repeat(missing).as_str(), &shown]),
         }
         Ok(())
-    }
-
-    /// Prints the unused arguments, as Go does.
-    fn extra(&self, printer: &mut Printer) -> gotmpl::Result<()> {
-        let left = self.arguments.get(self.next..).unwrap_or_default();
-        if self.is_reordered || left.is_empty() {
-            return Ok(());
-        }
-        printer.flags = Flags::default();
-        printer.out.push_str("%!(EXTRA ");
-        for (index, argument) in left.iter().enumerate() {
-            if index > 0 {
-                printer.out.push_str(", ");
-            }
-            if !matches!(argument, Value::Nil) {
-                printer.out.push_str(type_name(argument));
-                printer.out.push('=');
-            }
-            printer.argument(argument, 'v')?;
-        }
-        printer.out.push(')');
-        Ok(())
-    }
-
-    fn skip(&mut self, wanted: char) -> bool {
-        let rest = self.rest.strip_prefix(wanted);
-        self.rest = rest.unwrap_or(self.rest);
-        rest.is_some()
-    }
-
-    fn flags(&mut self) -> Flags {
-        let mut flags = Flags::default();
-        loop {
-            match self.rest.as_bytes().first() {
-                Some(b'#') => flags.sharp = true,
-                Some(b'0') => flags.zero = true,
-                Some(b'+') => flags.plus = true,
-                Some(b'-') => flags.minus = true,
-                Some(b' ') => flags.space = true,
-                Some(_) | None => return flags,
-            }
-            self.rest = &self.rest[1..];
-        }
-    }
-
-    /// Parses digits. After a number above [`MAX_NUMBER`], the rest of the format is dropped.
-    fn number(&mut self) -> Option<usize> {
-        let end = self.rest.find(|next: char| !next.is_ascii_digit()).unwrap_or(self.rest.len());
-        let (digits, rest) = self.rest.split_at(end);
-        if digits.is_empty() {
-            return None;
-        }
-        let number = digits.parse().ok().filter(|number| *number <= MAX_NUMBER);
-        self.rest = if number.is_some() { rest } else { "" };
-        number
-    }
-
-    /// Parses an explicit index `[n]`, and returns whether there was one.
-    fn index(&mut self) -> bool {
-        let Some(inside) = self.rest.strip_prefix('[') else { return false };
-        self.is_reordered = true;
-        let Some((digits, rest)) = inside.split_once(']') else {
-            self.index_is_valid = false;
-            self.rest = inside;
-            return false;
-        };
-        self.rest = rest;
-        let is_number = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());
-        let number = digits.parse::<usize>().ok().filter(|number| is_number && *number <= MAX_NUMBER);
-        let index = number.and_then(|number| number.checked_sub(1)).filter(|index| *index < self.arguments.len());
-        match index {
-            Some(index) => self.next = index,
-            None => self.index_is_valid = false,
-        }
-        number.is_some()
-    }
-
-    /// Consumes an argument as a width or a precision.
-    fn number_argument(&mut self) -> Option<i64> {
-        let argument = self.arguments.get(self.next)?;
-        self.next += 1;
-        let number = match argument {
-            Value::Int(integer) => Some(*integer),
-            Value::Uint(integer) => i64::try_from(*integer).ok(),
-            Value::Nil
-            | Value::Bool(_)
-            | Value::Float(_)
-            | Value::String(_)
-            | Value::List(_)
-            | Value::Map(_)
-            | Value::Function(_) => None,
-        };
-        number.filter(|number| number.unsigned_abs() <= MAX_NUMBER as u64)
     }
 }

@@ -37,16 +37,11 @@ fn is_word_character(character: char) -> bool {
 
 /// Writes text as a Go string literal.
 pub(super) fn quote(text: &str) -> String {
-    quoted(text, '"', false)
-}
-
-/// Writes text as a Go literal in the given quotes; with `is_ascii`, escapes all other characters.
-pub(super) fn quoted(text: &str, quote: char, is_ascii: bool) -> String {
     let mut out = String::with_capacity(text.len() + 2);
-    out.push(quote);
+    out.push('"');
     for character in text.chars() {
         match character {
-            _ if character == quote => out.extend(['\\', quote]),
+            '"' => out.push_str("\\\""),
             '\\' => out.push_str("\\\\"),
             '\u{7}' => out.push_str("\\a"),
             '\u{8}' => out.push_str("\\b"),
@@ -57,18 +52,13 @@ pub(super) fn quoted(text: &str, quote: char, is_ascii: bool) -> String {
             '\u{b}' => out.push_str("\\v"),
             ' '..='~' => out.push(character),
             '\0'..='\u{7f}' => push(&mut out, format_args!("\\x{:02x}", u32::from(character))),
-            _ if !is_ascii && is_printable(character) => out.push(character),
+            _ if is_printable(character) => out.push(character),
             '\u{80}'..='\u{ffff}' => push(&mut out, format_args!("\\u{:04x}", u32::from(character))),
             _ => push(&mut out, format_args!("\\U{:08x}", u32::from(character))),
         }
     }
-    out.push(quote);
+    out.push('"');
     out
-}
-
-/// Whether a text can be a Go literal in backquotes, which have no escapes.
-pub(super) fn can_be_in_backquotes(text: &str) -> bool {
-    text.chars().all(|next| !matches!(next, '`' | '\u{7f}' | '\u{feff}') && (next >= ' ' || next == '\t'))
 }
 
 fn push(out: &mut String, escape: std::fmt::Arguments<'_>) {
@@ -79,7 +69,7 @@ fn push(out: &mut String, escape: std::fmt::Arguments<'_>) {
 ///
 /// `escape_debug` uses the same categories of characters, but also escapes a combining mark at the beginning
 /// of a text; the letter before it prevents that.
-pub(super) fn is_printable(character: char) -> bool {
+fn is_printable(character: char) -> bool {
     if character.is_ascii() {
         return matches!(character, ' '..='~');
     }

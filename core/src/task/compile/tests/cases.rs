@@ -316,7 +316,7 @@ pub(super) const POST: &[(&str, &str)] = &[
     ),
     (
         "methods that a time does not have",
-        "post: {post_actions: [{name: a, log: {message: \"{{ now.GoString }} {{ .now.Unix }} {{ now.Unix }}\"}}]}\n",
+        "post: {post_actions: [{name: a, log: {message: \"{{ .now.Unix }} {{ printf `%d` 1 }}\"}}]}\n",
     ),
     ("an action with a hyphen", "post: {post_actions: [{name: report-status, log: {message: x}}]}\n"),
     ("an action that does nothing", "post: {post_actions: [{name: report}]}\n"),
