@@ -1,15 +1,10 @@
 //! `field:` paths: the JSON path dialect of Kubernetes, applied to JSON values.
 //!
 //! In: the text of a path, parsed once, and a JSON value. Out: the value found, the list of several, or
-//! [`Found::Missing`]. The dialect is that of `kubectl` (client-go). It is older than RFC 9535 and differs in
-//! ways that authors notice: a missing key, an index out of bounds or a comparison between types makes the
-//! whole path find nothing, while a filter without a match gives null. So this module has a parser and an
-//! evaluator of its own; most paths are plain dotted keys, and are followed without the evaluator.
-//!
-//! Unlike in client-go, a path gives values, not printed text; a wildcard gives the values of a mapping in
-//! the order of its keys.
-
-use std::borrow::Cow;
+//! [`Found::Missing`]. The dialect is that of `kubectl` (client-go), without slices, unions, `..`, `{range}` and text
+//! outside of the braces, which are refused. It is older than RFC 9535 and differs in ways that authors notice: a
+//! missing key, an index out of bounds or a comparison between types makes the whole path find nothing, while a filter
+//! without a match gives null; and a name may contain `-`. So no library of that RFC can stand in.
 
 use serde_json::Value;
 
@@ -27,56 +22,30 @@ pub struct FieldPath {
 
 #[derive(Debug, Clone)]
 enum Plan {
-    /// A path that consists of keys only, which a lookup follows without the query engine.
-    Keys(Vec<String>),
-    /// A path with any other step, such as a filter, a wildcard or a range.
-    Query(Vec<Block>),
+    Steps(Vec<Step>),
     /// The text does not parse. Lookups find nothing, so callers must check [`fault`](FieldPath::fault)
     /// first.
     Malformed(FieldPathError),
-}
-
-/// A part of a path outside of any other: text, braces, or a range.
-#[derive(Debug, Clone, PartialEq)]
-enum Block {
-    /// Literal text outside braces, which the result contains as it is.
-    Text(String),
-    /// The steps in one pair of braces.
-    Steps(Vec<Step>),
-    /// `{range …}` up to its `{end}`.
-    Range(Vec<Step>, Vec<Block>),
 }
 
 /// One step of a path, which selects the next values from those that the steps before found.
 #[derive(Debug, Clone, PartialEq)]
 enum Step {
     Field(String),
-    Slice(Slice),
+    /// `[1]`; a negative index counts from the end.
+    Index(i64),
+    /// `[*]`, the items of a list.
+    Items,
+    /// `.*`, the items of a list or the values of a mapping.
     Wildcard,
-    Recursive,
     Filter(Filter),
-    Union(Vec<Vec<Step>>),
-    /// A quoted string inside braces.
-    Text(String),
-    /// A number or a boolean.
-    Literal(Value),
-    /// A word that is no string, number or boolean.
-    Identifier(String),
 }
 
-/// `[start:end:step]`; of `[index]`, the end is `index + 1` and marked as derived.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Slice {
-    start: Option<i64>,
-    end: Option<i64>,
-    end_is_derived: bool,
-    step: Option<i64>,
-}
-
+/// `[?(@.path == literal)]`; without a comparison, the path must find something.
 #[derive(Debug, Clone, PartialEq)]
-enum Filter {
-    Exists(Vec<Step>),
-    Compare { left: Vec<Step>, operator: String, right: Vec<Step> },
+struct Filter {
+    path: Vec<Step>,
+    comparison: Option<(String, Value)>,
 }
 
 /// Why a path does not parse.
@@ -102,14 +71,14 @@ impl FieldPath {
     /// The text is not a JSON path.
     pub fn parse(source: &str) -> Result<Self, FieldPathError> {
         let text = source.trim();
-        let blocks = if text.starts_with('{') {
-            parse::template(text)?
+        let steps = if text.starts_with('{') {
+            parse::path(text)?
         } else if text.starts_with('.') {
-            parse::template(&format!("{{{text}}}"))?
+            parse::path(&format!("{{{text}}}"))?
         } else {
-            parse::template(&format!("{{.{text}}}"))?
+            parse::path(&format!("{{.{text}}}"))?
         };
-        Ok(Self { source: source.to_owned(), plan: Plan::of(blocks) })
+        Ok(Self { source: source.to_owned(), plan: Plan::Steps(steps) })
     }
 
     /// Keeps a path that does not parse, with the error. As in the Go adapter, which parses paths when an
@@ -124,7 +93,14 @@ impl FieldPath {
     pub fn fault(&self) -> Option<&FieldPathError> {
         match &self.plan {
             Plan::Malformed(fault) => Some(fault),
-            Plan::Keys(_) | Plan::Query(_) => None,
+            Plan::Steps(_) => None,
+        }
+    }
+
+    fn steps(&self) -> &[Step] {
+        match &self.plan {
+            Plan::Steps(steps) => steps,
+            Plan::Malformed(_) => &[],
         }
     }
 
@@ -132,17 +108,7 @@ impl FieldPath {
     /// nothing there.
     #[must_use]
     pub fn finds_nothing(&self) -> bool {
-        let first = match &self.plan {
-            Plan::Keys(keys) => keys.first().map(String::as_str),
-            Plan::Query(blocks) => match blocks.as_slice() {
-                [Block::Steps(steps)] => {
-                    steps.first().and_then(|step| if let Step::Field(name) = step { Some(name.as_str()) } else { None })
-                }
-                _ => None,
-            },
-            Plan::Malformed(_) => None,
-        };
-        first == Some("")
+        self.prefix().first() == Some(&"")
     }
 
     /// Returns the text that was parsed.
@@ -155,25 +121,15 @@ impl FieldPath {
     /// anything.
     #[must_use]
     pub fn prefix(&self) -> Vec<&str> {
-        match &self.plan {
-            Plan::Keys(keys) => keys.iter().map(String::as_str).collect(),
-            Plan::Query(blocks) => match blocks.as_slice() {
-                [Block::Steps(steps)] => {
-                    steps.iter().map_while(|step| if let Step::Field(name) = step { Some(name.as_str()) } else { None })
-                }
-                .collect(),
-                _ => Vec::new(),
-            },
-            Plan::Malformed(_) => Vec::new(),
-        }
+        let keys = self.steps().iter().map_while(|step| if let Step::Field(name) = step { Some(name) } else { None });
+        keys.map(String::as_str).collect()
     }
 
     /// Looks the path up in `root`.
     #[must_use]
     pub fn find(&self, root: &Value) -> Found {
         match &self.plan {
-            Plan::Keys(keys) => follow(Some(root), keys),
-            Plan::Query(blocks) => found(evaluate::blocks(blocks, root)),
+            Plan::Steps(steps) => found(steps, root),
             Plan::Malformed(_) => Found::Missing,
         }
     }
@@ -182,19 +138,12 @@ impl FieldPath {
     #[must_use]
     pub fn find_in(&self, scope: &Scope) -> Found {
         match &self.plan {
-            Plan::Keys(keys) => match keys.split_first() {
-                Some((name, keys)) => follow(scope.get(name), keys),
-                None => Found::Missing,
-            },
-            Plan::Query(blocks) => match blocks.as_slice() {
-                [Block::Steps(steps)] if matches!(steps.first(), Some(Step::Field(_))) => {
-                    let Some((Step::Field(name), steps)) = steps.split_first() else { return Found::Missing };
-                    scope.get(name).map_or(Found::Missing, |value| found(evaluate::steps(steps, value)))
-                }
+            Plan::Steps(steps) => match steps.split_first() {
+                Some((Step::Field(name), steps)) => scope.get(name).map_or(Found::Missing, |value| found(steps, value)),
                 // A path that does not begin with a key reads all variables as one value.
-                blocks => {
+                Some(_) | None => {
                     let root = scope.variables().map(|(name, value)| (name.to_owned(), value.clone())).collect();
-                    found(evaluate::blocks(blocks, &Value::Object(root)))
+                    found(steps, &Value::Object(root))
                 }
             },
             Plan::Malformed(_) => Found::Missing,
@@ -202,44 +151,13 @@ impl FieldPath {
     }
 }
 
-impl Plan {
-    fn of(blocks: Vec<Block>) -> Self {
-        if let [Block::Steps(steps)] = blocks.as_slice() {
-            let keys: Option<Vec<String>> =
-                steps.iter().map(|step| if let Step::Field(name) = step { Some(name.clone()) } else { None }).collect();
-            if let Some(keys) = keys
-                && !keys.is_empty()
-            {
-                return Self::Keys(keys);
-            }
-        }
-        Self::Query(blocks)
+fn found(steps: &[Step], value: &Value) -> Found {
+    match evaluate::follow(steps, value).as_deref() {
+        None => Found::Missing,
+        Some(found) if found.iter().all(|value| is_blank(value)) => Found::Value(Value::Null),
+        Some([only]) => Found::Value((*only).clone()),
+        Some(several) => Found::Value(several.iter().copied().cloned().collect()),
     }
-}
-
-fn follow(value: Option<&Value>, keys: &[String]) -> Found {
-    let found = keys.iter().try_fold(value, |value, key| Some(value?.as_object()?.get(key))).flatten();
-    found.map_or(Found::Missing, |value| Found::Value(null_if_blank(value.clone())))
-}
-
-fn found(results: Result<Vec<Cow<'_, Value>>, evaluate::Nothing>) -> Found {
-    let Ok(results) = results else { return Found::Missing };
-    if results.iter().all(|value| is_blank(value)) {
-        return Found::Value(Value::Null);
-    }
-    let mut values: Vec<Value> = results.into_iter().map(Cow::into_owned).collect();
-    match values.pop() {
-        Some(only) if values.is_empty() => Found::Value(only),
-        Some(last) => {
-            values.push(last);
-            Found::Value(Value::Array(values))
-        }
-        None => Found::Value(Value::Null),
-    }
-}
-
-fn null_if_blank(value: Value) -> Value {
-    if is_blank(&value) { Value::Null } else { value }
 }
 
 fn is_blank(value: &Value) -> bool {

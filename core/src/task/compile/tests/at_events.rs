@@ -107,7 +107,10 @@ fn report(task: &Task) -> crate::post::PostReport {
 fn payload_with_malformed_content_is_never_sent() {
     for (build, expected) in [
         ("build: {a: \"{{ x }}\"}", "function \"x\" not defined"),
-        ("build: {a: {field: \"{.a[\", default: 1}}", "JSONPath parse error: unterminated array"),
+        (
+            "build: {a: {field: \"{.a[\", default: 1}}",
+            "JSONPath parse error: a path that begins with `{` ends with `}`",
+        ),
         ("build: {a: {field: x, expression: y}}", "'field' and 'expression' are mutually exclusive"),
     ] {
         let task = compiled_task(&format!(
@@ -157,7 +160,7 @@ fn malformed_json_path_fails_its_precondition() {
     let task = compiled_task("preconditions: [{name: a, conditions: [{field: \"{.a[\", operator: exists}]}]\n");
     let Check::Conditions(conditions) = &task.preconditions[0].check else { panic!("conditions") };
     let message = evaluate(&conditions[0], &scope()).unwrap_err().to_string();
-    assert_eq!(message, "`{.a[`: JSONPath parse error: unterminated array");
+    assert_eq!(message, "`{.a[`: JSONPath parse error: a path that begins with `{` ends with `}`");
 
     let task = compiled_task(
         "preconditions: [{name: a, api_call: {method: GET, url: /x}, capture: [{name: c, field: \"{.a[\", default: 1}]}]\n",
@@ -171,5 +174,5 @@ fn malformed_json_path_fails_its_precondition() {
         panic!("the precondition fails")
     };
     assert_eq!(error.phase, Phase::Preconditions);
-    assert_eq!(error.message, "capture c: JSONPath parse error: unterminated array");
+    assert_eq!(error.message, "capture c: JSONPath parse error: a path that begins with `{` ends with `}`");
 }

@@ -242,7 +242,7 @@ pub(super) fn in_order() -> Vec<(&'static str, String)> {
         ("a resource's outcome", reading("{expression: \"adapter.outcomes.secret.decision\"}")),
         ("all outcomes", reading("{expression: \"toJson(adapter.outcomes)\"}")),
         ("a resource's error", reading("{field: adapter.resourceErrors.secret.message}")),
-        ("a field that may be anywhere", reading("{field: \"{..secret}\"}")),
+        ("a field that may be anywhere", reading("{field: \"{.*}\"}")),
         (
             "a resource in the condition of an action",
             Parts {
