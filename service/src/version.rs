@@ -13,8 +13,8 @@ pub struct Version {
     pub date: &'static str,
 }
 
-/// This build. A release build sets the variables `HYPERFLEET_VERSION`, `HYPERFLEET_COMMIT` and
-/// `HYPERFLEET_BUILD_DATE`.
+/// This build. A release sets the variables `HYPERFLEET_VERSION`, `HYPERFLEET_COMMIT` and `HYPERFLEET_BUILD_DATE`. Without
+/// the second one, `build.rs` asks git when cargo builds with `--release`.
 pub const THIS: Version = Version {
     number: or(option_env!("HYPERFLEET_VERSION"), "0.0.0-dev"),
     commit: or(option_env!("HYPERFLEET_COMMIT"), "none"),

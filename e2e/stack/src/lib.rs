@@ -13,6 +13,7 @@ pub mod commands;
 mod demo;
 mod fake_kubelet;
 mod layout;
+mod look;
 mod part;
 mod place;
 mod prepare;

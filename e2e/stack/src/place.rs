@@ -33,6 +33,8 @@ pub(crate) struct Running {
     pub(crate) records_namespace: String,
     /// Prometheus.
     pub(crate) prometheus: String,
+    /// The exporter's page of stuck resources.
+    pub(crate) stuck: String,
     /// The metrics of each part, by its name.
     pub(crate) metrics: Vec<(String, String)>,
     /// The directory of the logs.

@@ -18,7 +18,7 @@ use lifecycle_e2e::{free_port, keep_servers_in, stop_servers};
 use lifecycle_service::shutdown;
 
 use crate::layout::{self, Design};
-use crate::part::Part;
+use crate::part::{Part, Plan};
 use crate::place::{Claim, Place, Running};
 use crate::prometheus;
 use crate::terminal::{good, say, step};
@@ -112,6 +112,7 @@ async fn start(claim: &Claim, design: &Design, started: &mut Vec<Part>) -> Resul
         kubeconfig: parts.kubeconfig.clone(),
         records_namespace: layout::RECORDS.to_owned(),
         prometheus: prometheus.address.clone(),
+        stuck: stuck_page(&plans),
         metrics: plans.iter().map(|plan| (plan.name.clone(), plan.metrics.clone())).collect(),
         logs: claim.directory.clone(),
         has_other_task: design.swap.task.is_some(),
@@ -138,4 +139,10 @@ async fn make_namespace(client: &kube::Client, name: &str) -> Result<()> {
     let namespaces: Api<Namespace> = Api::all(client.clone());
     namespaces.create(&PostParams::default(), &namespace).await.context("failed to create a namespace")?;
     Ok(())
+}
+
+/// The exporter's page of stuck resources, which is on its health port.
+fn stuck_page(plans: &[Plan]) -> String {
+    let exporter = plans.iter().find(|plan| plan.name == "reconcile-metrics");
+    exporter.map(|plan| plan.ready.replace("/readyz", "/stuck")).unwrap_or_default()
 }

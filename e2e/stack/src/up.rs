@@ -11,7 +11,7 @@ use crate::layout::{self, Design};
 use crate::place::{Place, Running};
 use crate::system::{System, with_system};
 use crate::terminal::{say, step};
-use crate::{demo, fake_kubelet};
+use crate::{demo, fake_kubelet, look};
 
 /// Starts the system, and returns after a signal has stopped it.
 pub(crate) async fn up(place: &Place, options: &Up) -> Result<()> {
@@ -23,7 +23,7 @@ pub(crate) async fn up(place: &Place, options: &Up) -> Result<()> {
             if !options.no_demo {
                 demo::play(&system.running, Story::Create).await?;
             }
-            explain(&system.running);
+            explain(&system.running).await;
             pending().await
         };
         if options.node {
@@ -37,12 +37,13 @@ pub(crate) async fn up(place: &Place, options: &Up) -> Result<()> {
     .await
 }
 
-fn explain(running: &Running) {
+async fn explain(running: &Running) {
     step("Look at it, from another terminal");
     let lines = [
         ("resources", format!("curl {}/api/hyperfleet/v1/clusters", running.api)),
-        ("objects", format!("kubectl --kubeconfig {} get all,configmaps -A", running.kubeconfig.display())),
-        ("metrics", format!("{}/targets", running.prometheus)),
+        ("objects", look::objects(&running.kubeconfig, "get configmaps,jobs -A", "/api/v1/configmaps")),
+        ("metrics", look::prometheus(&running.prometheus, "/targets", "/api/v1/targets").await),
+        ("stuck", running.stuck.clone()),
         ("logs", format!("{}/<part>/<part>.log", running.logs.display())),
         ("stories", "cargo run --bin stack -- demo delete|force-delete|stuck|disown|history|debounce".to_owned()),
     ];

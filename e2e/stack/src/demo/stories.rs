@@ -11,6 +11,7 @@ use super::observation::{Kind, Observation};
 use super::scene::Scene;
 use crate::api::Cluster;
 use crate::layout::{FOUNDATION, PROVISIONER};
+use crate::look;
 
 const WAITING_ON: &str = "hyperfleet_api_resource_pending_reconciliation_stuck_waiting_on";
 
@@ -67,7 +68,10 @@ pub(super) async fn stuck(scene: &Scene) -> Result<()> {
     scene.tell("you          change the spec");
     scene.watch_reconciled(&cluster).await?;
     let prometheus = &scene.running.prometheus;
-    look_at(scene, &format!("{prometheus}/graph?g0.expr=hyperfleet:stuck:max, and {prometheus}/alerts"));
+    let query = "/api/v1/query?query=hyperfleet:stuck:max";
+    let graph = look::prometheus(prometheus, "/graph?g0.expr=hyperfleet:stuck:max", query).await;
+    let alerts = look::prometheus(prometheus, "/alerts", "/api/v1/alerts").await;
+    look_at(scene, &format!("{graph}, {alerts} and {}", scene.running.stuck));
     Ok(())
 }
 
@@ -81,8 +85,10 @@ pub(super) async fn disown(scene: &Scene) -> Result<()> {
     let left = scene.watch(&cluster, "three passes", async |_| Ok(passes().await? >= before + 3.0)).await?;
     ensure!(left.objects.values().any(|object| object.state == "is disowned"), "the record is gone");
     scene.tell("Three passes later the record is there.");
-    let (records, kubeconfig) = (&scene.running.records_namespace, scene.running.kubeconfig.display());
-    look_at(scene, &format!("kubectl --kubeconfig {kubeconfig} -n {records} get configmap {} -o yaml", cluster.id));
+    let (records, id) = (&scene.running.records_namespace, &cluster.id);
+    let arguments = format!("-n {records} get configmap {id} -o yaml");
+    let path = format!("/api/v1/namespaces/{records}/configmaps/{id}");
+    look_at(scene, &look::objects(&scene.running.kubeconfig, &arguments, &path));
     Ok(())
 }
 
