@@ -14,6 +14,7 @@ pub mod canned_api;
 pub mod diff;
 pub mod expected;
 pub mod input;
+pub mod input_error;
 pub mod legacy;
 pub mod life;
 pub mod scenario;
@@ -29,9 +30,8 @@ use jiff::Timestamp;
 use lifecycle_config::diagnostics::Diagnostics;
 
 use crate::args::{DryRunArgs, OutputFormat};
-use input::InputError;
+use input_error::{InputError, SeriesError};
 use life::Life;
-use series::SeriesError;
 use world::World;
 
 /// The output streams of a dry run.

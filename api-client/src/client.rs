@@ -15,15 +15,12 @@ use lifecycle_errors::Chain;
 use reqwest::{Response, Url, redirect};
 use tokio::time::{Instant, timeout};
 
+use crate::failure::{BODY_LIMIT, CallError, Failure};
 use crate::retry::{self, DelayGrowth, Next, Outcome, RetryPolicy};
 use crate::tls;
-use crate::token::{TokenError, TokenFile};
+use crate::token::TokenFile;
 use crate::url::{Base, is_web_address};
 use crate::watch::{Outgoing, SMALL_BODY, Watch, WatchAttempt};
-
-/// The size limit of a response body, so that no server can exhaust the memory. Documents of the API are far
-/// smaller.
-const BODY_LIMIT: usize = 10 * 1024 * 1024;
 
 /// The settings with which a [`Client`] is built.
 #[derive(Debug, Clone)]
@@ -120,57 +117,6 @@ impl Answer {
     pub fn is_of_type(&self, media_type: &str) -> bool {
         let written = self.content_type.as_deref().and_then(|value| value.split(';').next()).unwrap_or_default();
         written.trim().eq_ignore_ascii_case(media_type)
-    }
-}
-
-/// A call that got no complete answer.
-#[derive(Debug, thiserror::Error)]
-#[error("no answer after {attempts} attempt(s)")]
-pub struct Failure {
-    /// The number of attempts made; zero if the request cannot be sent.
-    pub attempts: u32,
-    /// Why the last attempt failed.
-    #[source]
-    pub error: CallError,
-}
-
-/// Why an attempt got no complete answer.
-#[derive(Debug, thiserror::Error)]
-pub enum CallError {
-    /// The URL is not an http or https URL.
-    #[error("the URL is no http:// or https:// address")]
-    Url,
-    /// The call's deadline passed before the first attempt.
-    #[error("the deadline has passed")]
-    NoTime,
-    /// The call's deadline passed during an attempt.
-    #[error("the deadline passed before there was an answer")]
-    DeadlinePassed,
-    /// The attempt reached its time limit.
-    #[error("no answer within {0:?}")]
-    TimedOut(Duration),
-    /// The token file yields no token.
-    #[error(transparent)]
-    Token(TokenError),
-    /// The connection failed, or was closed before the response headers arrived.
-    #[error(transparent)]
-    Unreachable(reqwest::Error),
-    /// The connection was closed before the end of the body.
-    #[error("reading the response")]
-    BrokenOff(#[source] reqwest::Error),
-    /// The body is above the size limit.
-    #[error("the response body is over {BODY_LIMIT} bytes")]
-    TooLong,
-}
-
-impl CallError {
-    /// Whether another attempt may succeed.
-    fn is_retryable(&self) -> bool {
-        match self {
-            Self::DeadlinePassed | Self::TimedOut(_) | Self::Token(_) | Self::BrokenOff(_) => true,
-            Self::Unreachable(error) => !error.is_builder(),
-            Self::Url | Self::NoTime | Self::TooLong => false,
-        }
     }
 }
 

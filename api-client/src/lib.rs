@@ -7,6 +7,7 @@
 //! | module | idea |
 //! | --- | --- |
 //! | [`client`] | one connection pool, through which each call is sent |
+//! | [`failure`] | why a call got no complete answer |
 //! | [`url`] | resolves the URL of a request against the API's URL |
 //! | [`retry`] | decides when a call is tried again |
 //! | [`token`] | reads the bearer token from a file that is rotated |
@@ -23,6 +24,7 @@
 //! that their readers may see. The target of a redirect is shown without credentials and query. The crate has no types of tasks, events, Kubernetes or databases.
 
 pub mod client;
+pub mod failure;
 pub mod lookup;
 pub mod problem;
 pub mod retry;
@@ -31,7 +33,8 @@ pub mod token;
 pub mod url;
 pub mod watch;
 
-pub use client::{Answer, CallError, Client, Failure, Request, Settings, SettingsError, TokenSettings, base_url};
+pub use client::{Answer, Client, Request, Settings, SettingsError, TokenSettings, base_url};
+pub use failure::{CallError, Failure};
 pub use lookup::Lookup;
 pub use retry::{DelayGrowth, RetryPolicy};
 pub use url::{Base, without_password};

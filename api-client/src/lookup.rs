@@ -19,7 +19,8 @@ use percent_encoding::percent_decode_str;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::client::{Answer, Client, Failure, Request};
+use crate::client::{Answer, Client, Request};
+use crate::failure::Failure;
 use crate::problem::{self, Code, Problem};
 use crate::url::segment;
 use crate::watch::Watch;

@@ -6,7 +6,7 @@
 use http::{HeaderMap, Method, StatusCode};
 use reqwest::Url;
 
-use crate::client::CallError;
+use crate::failure::CallError;
 
 /// The size in bytes of an answer above which [`WatchAttempt::large`] is called.
 pub const SMALL_BODY: usize = 256 * 1024;

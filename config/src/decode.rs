@@ -8,6 +8,7 @@
 //! Rules that a JSON Schema cannot express, such as "exactly one of two keys", are checked by the code that
 //! compiles the typed value.
 
+mod schema;
 mod text;
 mod walk;
 

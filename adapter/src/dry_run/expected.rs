@@ -11,7 +11,8 @@ use anstyle::{AnsiColor, Style};
 use similar::{ChangeTag, TextDiff};
 
 use super::DryRunError;
-use super::input::{self, InputError};
+use super::input;
+use super::input_error::InputError;
 use super::life::Life;
 use super::text::without_colours;
 

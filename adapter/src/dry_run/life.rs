@@ -7,7 +7,8 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use super::series::{SeriesError, Step};
+use super::input_error::SeriesError;
+use super::series::Step;
 use super::text::{Text, decisions};
 use super::trace::Trace;
 use super::world::World;

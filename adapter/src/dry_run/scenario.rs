@@ -17,6 +17,7 @@ use jiff::Timestamp;
 use lifecycle_config::diagnostics::Diagnostics;
 use lifecycle_service::version::Version;
 
+use super::input_error::InputError;
 use super::series::Step;
 use super::world::{Setting, World, configure};
 use super::{DryRunError, input, series};
@@ -86,6 +87,6 @@ pub fn steps(folder: &Path, default_now: Timestamp) -> Result<Vec<Step>, DryRunE
     Ok(series::read(&series, &folder.join(EVENT), answers.as_deref(), default_now)?)
 }
 
-fn optional<T: Default>(path: &Path, read: fn(&Path) -> Result<T, input::InputError>) -> Result<T, input::InputError> {
+fn optional<T: Default>(path: &Path, read: fn(&Path) -> Result<T, InputError>) -> Result<T, InputError> {
     if path.exists() { read(path) } else { Ok(T::default()) }
 }

@@ -22,21 +22,12 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::canned_api::{Answers, AnswersFile, unknown_keys};
-use super::input::{self, InputError};
+use super::input;
+use super::input_error::{InputError, SeriesError};
 use crate::transport::memory::MemoryTransport;
 
 /// The time between two steps that name none: the time after which the Sentinel repeats an event.
 const PERIOD: &str = "10s";
-
-/// Why a step cannot be played.
-#[derive(Debug, thiserror::Error)]
-#[error("{step}: {problem}")]
-pub struct SeriesError {
-    /// The file, and the step in it.
-    pub step: String,
-    /// The mistake, and its cure.
-    pub problem: String,
-}
 
 /// One event of a series.
 #[derive(Debug)]

@@ -21,8 +21,8 @@ use tokio::time::Instant;
 
 use super::DryRunError;
 use super::canned_api::{Answers, CannedApi};
-use super::input::InputError;
-use super::series::{SeriesError, Step};
+use super::input_error::{InputError, SeriesError};
+use super::series::Step;
 use super::trace::{Recording, Trace};
 use crate::config::{Environment, Flags, Loaded, Paths, load};
 use crate::pipeline::Pipeline;

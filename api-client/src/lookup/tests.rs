@@ -6,8 +6,8 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::client::CallError;
 use crate::client::tests::settings;
+use crate::failure::CallError;
 
 const ID: &str = "0199c0de-0000-7000-8000-000000000001";
 const PATH: &str = "/api/hyperfleet/v1/resources/0199c0de-0000-7000-8000-000000000001";

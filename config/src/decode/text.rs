@@ -3,7 +3,7 @@
 use serde_json::{Number, Value};
 
 use super::DURATION;
-use super::walk::{resolve, type_of};
+use super::schema::{resolve, type_of};
 use crate::document::{Path, Scalar, Segment, Style};
 use crate::duration::{Units, parse_nanoseconds};
 

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
+use super::schema::{choices, is_any, resolve, type_of};
 use super::text::{Typing, article, convert, no_integer, out_of_range, suggest};
 use super::{CURE, DURATION, LENIENT};
 use crate::diagnostics::{Diagnostics, Severity};
@@ -249,32 +250,6 @@ fn unquoted(document: &Document, node: &Node, key: &str) -> Option<String> {
     let text = document.rest_of_line(entry.key_position)?.strip_prefix(key)?.trim_start().strip_prefix(':')?.trim();
     let is_lost = text.starts_with(['!', '&', '#']) && !text.starts_with("!!");
     is_lost.then(|| QUOTES.to_owned())
-}
-
-pub(super) fn resolve<'s>(root: &'s Value, schema: &'s Value) -> &'s Value {
-    let Some(reference) = schema.get("$ref").and_then(Value::as_str) else { return schema };
-    reference.strip_prefix('#').and_then(|pointer| root.pointer(pointer)).unwrap_or(schema)
-}
-
-/// The type that a schema requires. Null as a second type is left out: null means "not set".
-pub(super) fn type_of(schema: &Value) -> Option<&str> {
-    match schema.get("type")? {
-        Value::String(wanted) => Some(wanted),
-        Value::Array(wanted) => wanted.iter().filter_map(Value::as_str).find(|wanted| *wanted != "null"),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => None,
-    }
-}
-
-fn is_any(schema: &Value) -> bool {
-    type_of(schema).is_none() && ["anyOf", "oneOf", "enum"].iter().all(|key| schema.get(key).is_none())
-}
-
-fn choices(schema: &Value) -> Option<Vec<&str>> {
-    if let Some(choices) = schema.get("enum").and_then(Value::as_array) {
-        return Some(choices.iter().filter_map(Value::as_str).collect());
-    }
-    let variants = schema.get("oneOf").and_then(Value::as_array)?;
-    variants.iter().map(|variant| variant.get("const").and_then(Value::as_str)).collect()
 }
 
 /// A value of the schema's type that replaces an invalid value, so that the rest of the document can be checked.

@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 
 use http::{HeaderValue, StatusCode};
-use lifecycle_api_client::client::CallError;
+use lifecycle_api_client::failure::CallError;
 use lifecycle_api_client::problem::Problem;
 use lifecycle_api_client::url::segment;
 use lifecycle_api_client::{Client, DelayGrowth, Failure, Request, RetryPolicy, Settings, SettingsError};

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use http::{HeaderMap, HeaderValue};
-use lifecycle_api_client::client::{CallError, Settings};
+use lifecycle_api_client::client::Settings;
+use lifecycle_api_client::failure::CallError;
 use lifecycle_api_client::retry::RetryPolicy;
 use lifecycle_api_client::watch::{Outgoing, WatchAttempt};
 use lifecycle_e2e::PATIENCE;
