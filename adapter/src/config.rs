@@ -21,6 +21,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use lifecycle_check::lint::{lint, retries};
 use lifecycle_config::decode::{Typing, normalize, schema_of};
 use lifecycle_config::diagnostics::Diagnostics;
 use lifecycle_config::document::Document;
@@ -29,7 +30,6 @@ use lifecycle_core::api_call::RetryBackoff;
 use lifecycle_core::proof::Signer;
 use lifecycle_core::task::Task;
 use lifecycle_core::task::compile::{Compiled, Surroundings, compile};
-use lifecycle_core::task::lint::{lint, retries};
 use lifecycle_core::task::spec::TaskSpec;
 use lifecycle_language::template::Template;
 use lifecycle_service::logging::LogSettings;

@@ -74,7 +74,7 @@ impl Desired {
 }
 
 /// The reasons with which rendering and stamping can fail.
-pub(crate) const FAILURES: [FailReason; 3] =
+pub const FAILURES: [FailReason; 3] =
     [FailReason::RenderFailed, FailReason::InvalidLabel, FailReason::InvalidGeneration];
 
 /// The fields of a manifest that decide ownership: name, namespace, and the ownership labels if the author

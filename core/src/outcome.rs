@@ -97,7 +97,8 @@ pub enum GateAnswer {
 
 impl GateAnswer {
     /// The result of a gate with this value.
-    pub(crate) fn of(holds: bool) -> Self {
+    #[must_use]
+    pub fn of(holds: bool) -> Self {
         if holds { Self::Holds } else { Self::DoesNotHold }
     }
 }

@@ -20,7 +20,7 @@
 mod status;
 
 use self::status::{Condition, Element, Status};
-pub(crate) use self::status::{is_key, status_fault};
+pub use self::status::{is_key, status_fault};
 use crate::decision::{Decision, DisownReason, FailReason, Failure, NotYet, SkipReason, WaitReason};
 use crate::outcome::{Outcome, OutcomeResult};
 use crate::precondition::Verdict;

@@ -29,7 +29,11 @@ mod conclude;
 pub mod decide;
 mod disown;
 mod disown_first;
-pub(crate) mod gates;
+pub mod gates;
+/// Passes over objects in memory, for tests of this crate and of those above it.
+#[cfg(any(test, feature = "harness"))]
+#[doc(hidden)]
+pub mod harness;
 mod inside;
 mod observed;
 mod owned;
@@ -37,7 +41,7 @@ mod owner;
 mod query;
 mod reads;
 mod record;
-pub(crate) mod requirement;
+pub mod requirement;
 mod retention;
 mod survey;
 mod turn;

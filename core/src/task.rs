@@ -4,11 +4,7 @@
 //! every mistake in it. A `Task` is immutable, and all events share it: nothing in it is parsed again.
 
 pub mod compile;
-mod gate_values;
-pub(crate) mod kinds;
-pub mod lint;
-pub mod order;
-pub mod reach;
+pub mod kinds;
 pub mod spec;
 
 use std::collections::BTreeSet;
@@ -184,7 +180,6 @@ pub enum CaptureSource {
     Expression(Expression),
 }
 
-pub use self::kinds::is_namespaced;
 pub use lifecycle_language::field::FieldPath;
 
 /// One entry of the task's `resources`: the objects to reconcile.
@@ -229,7 +224,8 @@ pub enum TransportKind {
 impl TransportKind {
     /// Whether two transports can have the same destination. Two templates of consumer names can, because
     /// only an event shows what they render to.
-    pub(crate) fn can_meet(&self, other: &Self) -> bool {
+    #[must_use]
+    pub fn can_meet(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Kubernetes, Self::Kubernetes) => true,
             (Self::Maestro { target_cluster: one }, Self::Maestro { target_cluster: other }) => {
@@ -263,7 +259,8 @@ pub struct Discovery {
 
 impl Discovery {
     /// The templates of the namespace, and of the name or the labels.
-    pub(crate) fn templates(&self) -> Vec<&Template> {
+    #[must_use]
+    pub fn templates(&self) -> Vec<&Template> {
         let mut templates: Vec<&Template> = self.namespace.iter().collect();
         match &self.by {
             DiscoverBy::Name(name) => templates.push(name),
@@ -334,7 +331,8 @@ pub struct Retention {
 
 impl Gates {
     /// Whether gates choose the events on which the adapter creates and updates the object.
-    pub(crate) fn hold_back(&self) -> bool {
+    #[must_use]
+    pub fn hold_back(&self) -> bool {
         [&self.when, &self.create, &self.apply].into_iter().any(Option::is_some)
     }
 
@@ -496,13 +494,15 @@ impl Task {
 
     /// Whether several resources and nested discoveries have this name, so that nothing is certain of
     /// `resources.<name>`.
-    pub(crate) fn is_shared(&self, name: &str) -> bool {
+    #[must_use]
+    pub fn is_shared(&self, name: &str) -> bool {
         let nested = self.resources.iter().flat_map(|resource| &resource.nested).map(|nested| &nested.name);
         self.resources.iter().map(|resource| &resource.name).chain(nested).filter(|known| *known == name).count() > 1
     }
 
     /// How many params, preconditions and captures set a variable.
-    pub(crate) fn times_set(&self, variable: &str) -> usize {
+    #[must_use]
+    pub fn times_set(&self, variable: &str) -> usize {
         let params = self.params.iter().map(|param| &param.name);
         let of_preconditions = self.preconditions.iter().flat_map(|precondition| {
             let captures = precondition.captures.iter().map(|capture| &capture.name);
@@ -513,7 +513,8 @@ impl Task {
 
     /// Whether objects of another resource than the one at `index` can be disowned: by its orphan gate, or
     /// because a person gave one of several versions the label `disowned`.
-    pub(crate) fn others_can_be_disowned(&self, index: usize) -> bool {
+    #[must_use]
+    pub fn others_can_be_disowned(&self, index: usize) -> bool {
         let can = |resource: &Resource| {
             resource.gates.orphan.is_some() || matches!(resource.discovery.by, DiscoverBy::Labels(_))
         };

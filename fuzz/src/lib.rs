@@ -15,6 +15,7 @@ use std::path::Path;
 
 use config::{Environment, Flags};
 use jiff::Timestamp;
+use lifecycle_check::lint::lint;
 use lifecycle_config::diagnostics::Diagnostics;
 use lifecycle_config::document::Document;
 use lifecycle_language::cel::{Expression, Presence};
@@ -22,7 +23,6 @@ use lifecycle_core::event::LifecycleEvent;
 use lifecycle_language::field::FieldPath;
 use lifecycle_language::scope::Scope;
 use lifecycle_core::task::compile::{Surroundings, compile};
-use lifecycle_core::task::lint::lint;
 use lifecycle_language::template::{Template, Tree};
 use serde_json::{Value, json};
 

@@ -7,9 +7,9 @@ mod order;
 
 use std::process::ExitCode;
 
+use lifecycle_check::reach::reach;
 use lifecycle_config::diagnostics::{Diagnostics, Severity};
 use lifecycle_core::task::Task;
-use lifecycle_core::task::reach::reach;
 use lifecycle_service::version;
 use serde_json::{Value, json};
 
@@ -64,7 +64,7 @@ fn page(task: &Task, graph: &Graph) -> String {
         Graph::Resource(name) => {
             reach(task).iter().filter(|reach| reach.resource.name == *name).map(graph::page).collect()
         }
-        Graph::None | Graph::Order => order::page(&lifecycle_core::task::order::order(task)),
+        Graph::None | Graph::Order => order::page(&lifecycle_check::order::order(task)),
     }
 }
 
@@ -79,7 +79,7 @@ fn machine_readable(diagnostics: &Diagnostics, task: Option<&Task>, graph: &Grap
         "diagnostics": diagnostics.all(),
     });
     if let Some(task) = task {
-        let resources = reach(task).into_iter().zip(lifecycle_core::task::order::order(task));
+        let resources = reach(task).into_iter().zip(lifecycle_check::order::order(task));
         let resources = resources.map(|(reach, order)| {
             let mut value = explanation::value(&reach);
             if *graph != Graph::None {

@@ -122,8 +122,9 @@ fn operations_quotes_existing_log_sentences() {
 #[test]
 fn every_proof_named_in_docs_cel_exists() {
     let page = Page::read("docs/cel.md");
-    let sources: String =
-        ["language/src", "core/src", "core/tests", "adapter/src", "adapter/tests"].map(page::sources).concat();
+    let folders =
+        ["language/src", "core/src", "core/tests", "check/src", "check/tests", "adapter/src", "adapter/tests"];
+    let sources: String = folders.map(page::sources).concat();
     let rules = fs::read_to_string(root().join(".ci/run")).unwrap();
     let is_proof = |name: &str| {
         sources.contains(&format!("fn {name}(")) || rules.contains(&format!("{name}()")) || root().join(name).is_file()

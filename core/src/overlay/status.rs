@@ -125,7 +125,8 @@ impl Condition<'_> {
 }
 
 /// Why the API would reject a report with a condition of this status; `None` if it would accept it.
-pub(crate) fn status_fault(status: &Value) -> Option<String> {
+#[must_use]
+pub fn status_fault(status: &Value) -> Option<String> {
     match status {
         Value::Null => Some("the status has no value".to_owned()),
         Value::String(text) if STATUSES.contains(&text.as_str()) => None,
@@ -142,7 +143,8 @@ fn refused(status: &str) -> String {
 }
 
 /// Whether the API's decoder matches `key` to its own key `known`, given in lower case.
-pub(crate) fn is_key(key: &str, known: &str) -> bool {
+#[must_use]
+pub fn is_key(key: &str, known: &str) -> bool {
     if key.is_ascii() {
         return key.eq_ignore_ascii_case(known);
     }

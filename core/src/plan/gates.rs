@@ -262,7 +262,7 @@ impl Questions for Examination<'_> {
 }
 
 /// How a task configures a gate.
-pub(crate) enum Configured<'g> {
+pub enum Configured<'g> {
     /// The task does not configure the gate, which always has this result.
     Never(GateAnswer),
     /// An expression, with the key that holds it.
@@ -272,7 +272,8 @@ pub(crate) enum Configured<'g> {
 }
 
 /// How the task configures a gate, with the name by which traces call the gate.
-pub(crate) fn configured(gates: &Gates, gate: Gate) -> Configured<'_> {
+#[must_use]
+pub fn configured(gates: &Gates, gate: Gate) -> Configured<'_> {
     let (name, expression, unless_configured) = match gate {
         Gate::Orphan => ("orphan", gates.orphan.as_ref(), GateAnswer::DoesNotHold),
         Gate::Delete => ("delete", gates.delete.as_ref().map(|gate| &gate.when), GateAnswer::DoesNotHold),
@@ -290,7 +291,8 @@ pub(crate) fn configured(gates: &Gates, gate: Gate) -> Configured<'_> {
 
 /// The value of `recreate_on_change`: whether the current version was written for an older generation than the
 /// desired one.
-pub(crate) fn is_behind(versions: &[&Version], desired: Generation) -> bool {
+#[must_use]
+pub fn is_behind(versions: &[&Version], desired: Generation) -> bool {
     let live = current(versions.iter().copied(), desired).and_then(Version::generation);
     live.is_some_and(|live| live < desired)
 }

@@ -14,11 +14,11 @@ use crate::keys;
 use crate::manifest::Desired;
 use crate::observation::could_find;
 use crate::observation::{Query, QueryBy, Version};
-use crate::task::is_namespaced;
+use crate::task::kinds::is_namespaced;
 
 /// A condition that must be true before the planner asks for a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Requirement {
+pub enum Requirement {
     /// The object can reference its owner. Without the reference, no garbage collector would delete the object
     /// with its owner.
     Owner,
@@ -32,7 +32,8 @@ pub(crate) enum Requirement {
 
 impl Requirement {
     /// The requirements of a decision's write, in the order in which the planner checks them.
-    pub(crate) fn of(decision: &Decision) -> &'static [Self] {
+    #[must_use]
+    pub fn of(decision: &Decision) -> &'static [Self] {
         match decision {
             Decision::Create | Decision::CreateVersion(_) | Decision::Recreate { .. } | Decision::Update { .. } => {
                 &[Self::Owner, Self::Discovery]
@@ -44,7 +45,8 @@ impl Requirement {
     }
 
     /// The failure's reason if the requirement is not met.
-    pub(crate) fn reason(self) -> FailReason {
+    #[must_use]
+    pub fn reason(self) -> FailReason {
         match self {
             Self::Owner => FailReason::OwnerUnavailable,
             Self::Discovery | Self::Selector => FailReason::SelectorMismatch,
@@ -53,7 +55,8 @@ impl Requirement {
     }
 
     /// The requirement as a question.
-    pub(crate) fn asks(self) -> &'static str {
+    #[must_use]
+    pub fn asks(self) -> &'static str {
         match self {
             Self::Owner => "can the object name its owner?",
             Self::Discovery => "would discovery find the rendered object?",
@@ -65,7 +68,8 @@ impl Requirement {
 
 /// The decision to report if its write cannot be prepared. A disowning stays `disown`, with a failed result:
 /// the decision `fail` would keep later resources from being applied.
-pub(crate) fn refused(decision: Decision, failure: Failure) -> Decision {
+#[must_use]
+pub fn refused(decision: Decision, failure: Failure) -> Decision {
     match decision {
         Decision::Disown(_) => decision,
         Decision::Create

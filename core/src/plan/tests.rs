@@ -16,14 +16,13 @@ mod not_yet;
 mod orphan;
 mod owner;
 mod owner_lost;
-mod passes;
 mod patch;
 mod prune;
-mod reached;
 mod reading;
 mod retention;
 mod same_again;
 mod stamping;
-mod store;
 mod survey;
 mod visible;
+
+use super::harness::{passes, store};

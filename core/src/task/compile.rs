@@ -12,7 +12,7 @@
 
 mod check;
 mod gates;
-pub(crate) mod labels;
+pub mod labels;
 mod manifest;
 mod members;
 mod names;

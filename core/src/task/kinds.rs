@@ -96,7 +96,7 @@ const WITHOUT_STATUS: [(&str, &[&str]); 9] = [
 
 /// The rule that Kubernetes applies to the names of a kind's objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum NameRule {
+pub enum NameRule {
     /// A DNS subdomain (RFC 1123) of at most so many characters.
     Subdomain(usize),
     /// A DNS label: at most 63 characters, without dots.
@@ -115,7 +115,8 @@ const NAMED_FREELY: [(&str, &[&str]); 4] = [
 
 /// Returns the name rule of a kind. Names of custom resources are subdomains; `OpenShift` serves its kinds
 /// from API servers of its own, which accept more.
-pub(crate) fn name_rule(kind: &GroupVersionKind) -> NameRule {
+#[must_use]
+pub fn name_rule(kind: &GroupVersionKind) -> NameRule {
     match (kind.group.as_str(), kind.kind.as_str()) {
         ("", "Namespace" | "Service") => NameRule::Label,
         ("batch", "CronJob") => NameRule::Subdomain(52),
@@ -126,7 +127,8 @@ pub(crate) fn name_rule(kind: &GroupVersionKind) -> NameRule {
 
 impl NameRule {
     /// Returns why a name breaks the rule, if it does.
-    pub(crate) fn fault(self, name: &str) -> Option<String> {
+    #[must_use]
+    pub fn fault(self, name: &str) -> Option<String> {
         if name.is_empty() {
             return Some("it is empty".to_owned());
         }
@@ -153,7 +155,8 @@ impl NameRule {
     }
 
     /// Says how to write a name that follows the rule.
-    pub(super) fn cure(self) -> &'static str {
+    #[must_use]
+    pub fn cure(self) -> &'static str {
         match self {
             Self::Subdomain(52) => {
                 "write at most 52 lower-case letters, digits, `-` and `.`, with a letter or digit at either end"
@@ -188,14 +191,17 @@ pub(super) fn has_status_subresource(kind: &GroupVersionKind) -> bool {
 
 /// The key of a manifest that names a kind which Kubernetes does not serve, and what to write there instead.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct KindFault {
-    pub(super) key: &'static str,
-    pub(super) cure: String,
+pub struct KindFault {
+    /// `apiVersion` or `kind`.
+    pub key: &'static str,
+    /// The key with the value to write, such as `kind: Deployment`.
+    pub cure: String,
 }
 
 /// Finds a kind of Kubernetes that is misspelt or has a wrong `apiVersion`. Groups with a dot that are not
 /// Kubernetes' own may have any kind.
-pub(super) fn fault(kind: &GroupVersionKind) -> Option<KindFault> {
+#[must_use]
+pub fn fault(kind: &GroupVersionKind) -> Option<KindFault> {
     let version = |cure: String| Some(KindFault { key: "apiVersion", cure: format!("apiVersion: {cure}") });
     let served =
         |group: &str| VERSIONS.iter().find(|(of, _)| *of == group).map_or(&[] as &[&str], |(_, versions)| *versions);
@@ -230,7 +236,8 @@ pub(super) fn fault(kind: &GroupVersionKind) -> Option<KindFault> {
 }
 
 /// Whether objects of a kind never have a `status`; false for an unknown kind.
-pub(super) fn has_no_status(kind: &GroupVersionKind) -> bool {
+#[must_use]
+pub fn has_no_status(kind: &GroupVersionKind) -> bool {
     is_in(&WITHOUT_STATUS, kind)
 }
 

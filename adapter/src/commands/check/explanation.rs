@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use lifecycle_core::task::reach::{Reach, Reached};
+use lifecycle_check::reach::{Reach, Reached};
 use serde_json::{Value, json};
 
 /// Formats a heading, and a line for each row.

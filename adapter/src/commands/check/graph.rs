@@ -8,8 +8,8 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+use lifecycle_check::reach::{Asks, End, Question, Reach, Step};
 use lifecycle_core::task::Resource;
-use lifecycle_core::task::reach::{Asks, End, Question, Reach, Step};
 
 /// A Markdown page with the flowchart of a resource.
 pub(super) fn page(reach: &Reach<'_>) -> String {

@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use lifecycle_core::task::order::{Because, End, Order, Wait};
+use lifecycle_check::order::{Because, End, Order, Wait};
 use serde_json::{Value, json};
 
 use super::graph::escaped;

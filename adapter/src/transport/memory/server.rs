@@ -1,7 +1,7 @@
 //! What a server makes of a written object beyond storing it: `metadata.generation`, and the `data` of a Secret.
 
 use lifecycle_core::id::GroupVersionKind;
-use lifecycle_core::task::is_namespaced;
+use lifecycle_core::task::kinds::is_namespaced;
 use lifecycle_language::value::base64;
 use serde_json::{Map, Value};
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use lifecycle_core::id::GroupVersionKind;
-use lifecycle_core::task::is_namespaced;
+use lifecycle_core::task::kinds::is_namespaced;
 use lifecycle_core::write::{Target, WriteError, WriteErrorKind};
 use serde_json::Value;
 

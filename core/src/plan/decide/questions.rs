@@ -39,7 +39,8 @@ pub enum Gate {
 
 impl Gate {
     /// Whether the gate is false, instead of failed, if it reads the `status` of an object that has none yet.
-    pub(crate) fn is_lenient(self) -> bool {
+    #[must_use]
+    pub fn is_lenient(self) -> bool {
         match self {
             Self::Recreate => true,
             Self::Orphan | Self::Delete | Self::When | Self::Create | Self::Apply => false,

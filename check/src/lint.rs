@@ -1,0 +1,200 @@
+//! Lints: warnings of `check` about a task that compiles and probably does not do what its author means.
+//!
+//! In: a compiled [`Task`], and the [`Document`] that it was compiled from, for places. Out: diagnostics, each
+//! with its cure, such as gates that cannot hold, objects that their own discovery does not find, names that
+//! Kubernetes rejects, and resources that no report mentions. A lint warns only if no event can prove the warning
+//! wrong. A report that the API rejects on every event is an error. Fails: nothing; `serve` loads the task
+//! whatever the lints find.
+
+mod adoption;
+mod bare_objects;
+mod constants;
+mod data;
+mod deletion_order;
+mod discovery;
+mod discovery_reads;
+mod disowning;
+mod gates;
+mod known_kinds;
+mod literals;
+mod metadata;
+mod names;
+mod nested;
+mod objects_gone;
+mod owners;
+mod patches;
+mod readiness;
+mod reports;
+pub mod retries;
+mod scopes;
+mod selectors;
+mod status;
+mod success_only;
+mod texts;
+mod unguarded;
+mod urls;
+mod variation;
+mod versions;
+mod waits;
+
+use std::collections::BTreeSet;
+
+use lifecycle_config::diagnostics::{Diagnostics, Severity};
+use lifecycle_config::document::{Document, Path};
+
+pub(crate) use self::disowning::deleted_namespaces;
+use crate::gate_values::Own;
+use lifecycle_core::task::{Recreate, Resource, Task};
+use lifecycle_language::cel::{Expression, Presence};
+
+/// Runs every lint on a task; `document` is the file that the task was compiled from.
+#[must_use]
+pub fn lint(task: &Task, document: &Document) -> Diagnostics {
+    let mut linter = Linter { task, document, diagnostics: Diagnostics::default() };
+    gates::lint(&mut linter);
+    adoption::lint(&mut linter);
+    disowning::lint(&mut linter);
+    patches::lint(&mut linter);
+    bare_objects::lint(&mut linter);
+    waits::lint(&mut linter);
+    discovery::lint(&mut linter);
+    discovery_reads::lint(&mut linter);
+    names::lint(&mut linter);
+    metadata::lint(&mut linter);
+    data::lint(&mut linter);
+    known_kinds::lint(&mut linter);
+    scopes::lint(&mut linter);
+    versions::lint(&mut linter);
+    owners::lint(&mut linter);
+    nested::lint(&mut linter);
+    texts::lint(&mut linter);
+    selectors::lint(&mut linter);
+    if reports::anything_is_sent(&mut linter) {
+        reports::lint(&mut linter);
+        reports::lint_unmet(&mut linter);
+        status::lint(&mut linter);
+        constants::lint_bodies(&mut linter);
+        urls::lint(&mut linter);
+        unguarded::lint(&mut linter);
+    }
+    linter.diagnostics.sort();
+    linter.diagnostics
+}
+
+/// Collects the diagnostics of one task.
+struct Linter<'t> {
+    task: &'t Task,
+    document: &'t Document,
+    diagnostics: Diagnostics,
+}
+
+impl Linter<'_> {
+    fn warn(&mut self, path: &Path, message: String, help: String) {
+        self.report(Severity::Warning, path, message, help);
+    }
+
+    /// Reports a mistake that makes `check` fail. `serve` loads the file all the same, as the Go adapter does.
+    fn error(&mut self, path: &Path, message: String, help: String) {
+        self.report(Severity::Error, path, message, help);
+    }
+
+    fn note(&mut self, path: &Path, message: String, help: String) {
+        self.report(Severity::Note, path, message, help);
+    }
+
+    fn report(&mut self, severity: Severity, path: &Path, message: String, help: String) {
+        let diagnostic = || self.document.diagnostic(severity, path, message, Some(help));
+        self.diagnostics.push_with(severity, diagnostic);
+    }
+
+    /// The path of whichever key the document has; of the first key if it has neither.
+    fn either(&self, path: &Path, keys: [&str; 2]) -> Path {
+        let paths = keys.map(|key| path.key(key));
+        let [first, second] = &paths;
+        if self.document.node(first).is_none() && self.document.node(second).is_some() {
+            return second.clone();
+        }
+        first.clone()
+    }
+}
+
+/// The path of one entry of a list, such as `resources[0]` or `post.payloads[1]`.
+fn entry(list: &[&str], index: usize) -> Path {
+    list.iter().fold(Path::root(), |path, key| path.key(key)).index(index)
+}
+
+const PAYLOADS: [&str; 2] = ["post", "payloads"];
+const ACTIONS: [&str; 2] = ["post", "post_actions"];
+
+/// The resources of the task, each with its path in the document.
+fn resources(task: &Task) -> impl Iterator<Item = (Path, &Resource)> {
+    task.resources.iter().enumerate().map(|(index, resource)| (entry(&["resources"], index), resource))
+}
+
+/// Whether the task can create the object of a resource: `when`, `create` and `apply` can hold while it is absent.
+fn is_created(task: &Task, resource: &Resource) -> bool {
+    let own = Own::of(task, resource);
+    let gates = &resource.gates;
+    let mut asked = [&gates.when, &gates.create, &gates.apply].into_iter().flatten();
+    asked.all(|gate| own.possible(gate, Presence::Absent).can_hold())
+}
+
+/// Whether a path along the edges leads from `start` back to `start`.
+fn is_in_circle(edges: &[BTreeSet<usize>], start: usize) -> bool {
+    let mut seen = BTreeSet::new();
+    let mut open: Vec<usize> = edges[start].iter().copied().collect();
+    while let Some(index) = open.pop() {
+        if index == start {
+            return true;
+        }
+        if seen.insert(index) {
+            open.extend(&edges[index]);
+        }
+    }
+    false
+}
+
+/// The key of a gate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    When,
+    Create,
+    Apply,
+    Patch,
+    Recreate,
+    Orphan,
+    Delete,
+}
+
+/// A gate, with the path of its expression in the document.
+struct Gate<'t> {
+    kind: Kind,
+    path: Path,
+    expression: &'t Expression,
+}
+
+/// The gates of the resource at `path`. `recreate_on_change` has no expression and is left out.
+fn gates_of<'t>(linter: &Linter<'_>, path: &Path, resource: &'t Resource) -> Vec<Gate<'t>> {
+    let gates = &resource.gates;
+    let lifecycle = path.key("lifecycle");
+    let recreate = match &gates.recreate {
+        Some(Recreate::When(recreate)) => Some(recreate),
+        Some(Recreate::OnChange) | None => None,
+    };
+    let single = [
+        (Kind::When, path.clone(), gates.when.as_ref()),
+        (Kind::Create, lifecycle.key("create"), gates.create.as_ref()),
+        (Kind::Apply, lifecycle.key("apply"), gates.apply.as_ref()),
+        (Kind::Recreate, lifecycle.key("recreate"), recreate),
+        (Kind::Orphan, linter.either(&lifecycle, ["orphan", "detach"]), gates.orphan.as_ref()),
+        (Kind::Delete, lifecycle.key("delete"), gates.delete.as_ref().map(|delete| &delete.when)),
+    ];
+    let single = single.into_iter().filter_map(|(kind, path, gate)| Some((kind, path, gate?)));
+    let patches = gates.patches.iter().enumerate();
+    let patches = patches.map(|(index, patch)| (Kind::Patch, lifecycle.key("patch").index(index), &patch.when));
+    let at_when = |path: &Path| path.key("when").key("expression");
+    single.chain(patches).map(|(kind, path, expression)| Gate { kind, path: at_when(&path), expression }).collect()
+}
+
+#[cfg(test)]
+mod tests;

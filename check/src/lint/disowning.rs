@@ -1,0 +1,88 @@
+//! Warns of orphan and delete gates that can hold together, and of objects that are disowned in a namespace which
+//! the task deletes.
+
+use std::collections::HashMap;
+
+use super::{Gate, Kind, Linter, Own, Task, gates_of, resources};
+use lifecycle_core::task::DiscoverBy;
+use lifecycle_language::cel::{Presence, Relation};
+
+pub(super) fn lint(linter: &mut Linter<'_>) {
+    let deleted = deleted_namespaces(linter.task);
+    for (path, resource) in resources(linter.task) {
+        let gates = gates_of(linter, &path, resource);
+        let gate = |kind: Kind| gates.iter().find(|gate| gate.kind == kind);
+        if let (Some(orphan), Some(delete)) = (gate(Kind::Orphan), gate(Kind::Delete)) {
+            conflict(linter, &Own::of(linter.task, resource), orphan, delete);
+        }
+        let namespace = resource.discovery.namespace.as_ref().and_then(|namespace| deleted.get(namespace.source()));
+        if let (Some(orphan), Some(namespace)) = (gate(Kind::Orphan), namespace)
+            && !is_kept(linter.task, namespace, &Own::of(linter.task, resource), orphan)
+        {
+            let name = &resource.name;
+            let message = format!(
+                "disowns `{name}` in the namespace that `{namespace}` deletes: Kubernetes deletes every object in a namespace with it"
+            );
+            let help = format!(
+                "take `delete` off `{namespace}`, disown `{namespace}` as well, or keep `{name}` in another namespace"
+            );
+            linter.warn(&orphan.path, message, help);
+        }
+    }
+}
+
+/// Whether the namespace's delete gate never holds in an event in which this orphan gate holds.
+fn is_kept(task: &Task, namespace: &str, own: &Own<'_>, orphan: &Gate<'_>) -> bool {
+    let Some(namespace) = task.resources.iter().find(|resource| resource.name == namespace) else { return false };
+    let Some(delete) = &namespace.gates.delete else { return false };
+    let delete = Own::of(task, namespace).value(&delete.when, Presence::Present);
+    matches!(own.value(orphan.expression, Presence::Present).relation(&delete), Relation::Apart)
+}
+
+/// The resources that delete a namespace, by the source text of the namespace's name.
+pub(crate) fn deleted_namespaces(task: &Task) -> HashMap<&str, &str> {
+    let namespaces =
+        task.resources.iter().filter(|resource| resource.kind.kind == "Namespace" && resource.kind.group.is_empty());
+    let deleted = namespaces.filter(|resource| resource.gates.delete.is_some());
+    deleted
+        .filter_map(|resource| match &resource.discovery.by {
+            DiscoverBy::Name(name) => Some((name.source(), resource.name.as_str())),
+            DiscoverBy::Labels(_) => None,
+        })
+        .collect()
+}
+
+/// Warns of an orphan gate and a delete gate that can hold together while the object is live.
+fn conflict(linter: &mut Linter<'_>, own: &Own<'_>, orphan: &Gate<'_>, delete: &Gate<'_>) {
+    let [of_orphan, of_delete] = [orphan, delete].map(|gate| own.value(gate.expression, Presence::Present));
+    if ![&of_orphan, &of_delete].iter().all(|value| value.possible().can_hold()) {
+        return;
+    }
+    let name = &own.resource.name;
+    let message = match of_orphan.relation(&of_delete) {
+        Relation::Apart | Relation::Unrelated => return,
+        Relation::Same => {
+            let message =
+                format!("holds exactly when `orphan` holds, which is asked first: `{name}` is disowned, never deleted");
+            linter.warn(&delete.path, message, "keep one of the two gates".to_owned());
+            return;
+        }
+        Relation::Around => {
+            let message = format!(
+                "never decides: wherever it holds, `orphan` holds, too, and is asked first; `{name}` is disowned"
+            );
+            let help = format!("narrow `orphan` to the events that disown `{name}`");
+            linter.warn(&delete.path, message, help);
+            return;
+        }
+        Relation::Within => "wherever it holds, `delete` holds, too",
+        Relation::Overlapping => "can hold together with `delete`: nothing in either keeps them apart",
+    };
+    let message = format!("{message}; `{name}` is disowned then, not deleted, with the warning `gate_conflict`");
+    let only = orphan.expression.source();
+    let help = match only.contains('\n') {
+        false => format!("add to `delete` what keeps the two apart: `&& !({only})`"),
+        true => "add to `delete` what keeps the two apart: that `orphan` does not hold".to_owned(),
+    };
+    linter.warn(&orphan.path, message, help);
+}

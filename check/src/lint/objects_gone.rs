@@ -1,0 +1,81 @@
+//! Warns of a condition `Finalized` that does not say whether the task's objects are gone.
+//!
+//! `Finalized` must wait for every object that has a delete gate, and for no other: one without a gate is never gone.
+
+use std::collections::BTreeSet;
+
+use super::status::{Entries, Status, member};
+use super::waits::{absences, stays};
+use super::{Linter, disowning, reports};
+use lifecycle_core::task::{PayloadNode, PayloadSource, Resource};
+use lifecycle_language::cel::Expression;
+
+pub(super) fn lint(linter: &mut Linter<'_>, statuses: &[Status<'_>]) {
+    let task = linter.task;
+    let gated = task.resources.iter().find(|resource| goes(resource));
+    for status in statuses {
+        for (place, condition) in status.conditions_of(linter, "Finalized") {
+            let Some(node) = member(condition, "status") else { continue };
+            if let Some(resource) = gated.filter(|_| ignores(linter, status, condition)) {
+                let name = &resource.name;
+                let message = format!(
+                    "`Finalized` looks at no object: where it is True while `{name}` is still there, the API forgets what is not deleted yet"
+                );
+                linter.warn(&place, message, format!("add to its condition: `{}`", finalized(name)));
+            }
+            if let PayloadNode::Lookup { source: PayloadSource::Expression(expression), .. } = node {
+                for resource in awaited(linter, expression) {
+                    let name = &resource.name;
+                    let message = format!("`Finalized` waits for `{name}`, which no gate deletes: it is never True");
+                    linter.warn(&place, message, format!("give `{name}` a delete gate, or do not wait for it"));
+                }
+            }
+        }
+    }
+}
+
+/// How `Finalized` asks whether an object is gone.
+pub(super) fn finalized(name: &str) -> String {
+    format!("adapter.outcomes.?{name}.?finalized.orValue(false)")
+}
+
+fn goes(resource: &Resource) -> bool {
+    resource.gates.delete.is_some() || resource.gates.orphan.is_some()
+}
+
+/// Whether a condition can be True and reads no object and no outcome, neither itself nor by its payload's `when`.
+fn ignores(linter: &Linter<'_>, status: &Status<'_>, condition: &Entries) -> bool {
+    let task = linter.task;
+    let of_payload = task.payloads.iter().filter(|payload| payload.name == status.payload);
+    let whens = of_payload.filter_map(|payload| payload.when.as_ref());
+    let is_read = |variable: &str| variable == "resources" || task.payloads.iter().any(|it| it.name == variable);
+    let Some(node) = member(condition, "status") else { return false };
+    let can_be_true = match node {
+        PayloadNode::Text(template) => template.as_literal().is_none_or(|text| text == "True"),
+        PayloadNode::Lookup { source: PayloadSource::Expression(expression), .. } => {
+            expression.source().contains("True")
+        }
+        PayloadNode::Lookup { .. } | PayloadNode::Literal(_) | PayloadNode::List(_) | PayloadNode::Map(_) => false,
+    };
+    can_be_true
+        && !reports::reads(node, whens, &|path| match path {
+            ["adapter", "outcomes" | "resourceErrors", ..] | ["adapter"] | [] => true,
+            [variable, ..] => is_read(variable),
+        })
+}
+
+/// The resources without a gate that have to be gone for the status to be `True`.
+fn awaited<'t>(linter: &Linter<'t>, status: &Expression) -> Vec<&'t Resource> {
+    let task = linter.task;
+    let reads_outcome = |resource: &Resource| {
+        let path = ["adapter", "outcomes", resource.name.as_str(), "finalized"];
+        status.member_paths().iter().any(|read| *read == path)
+    };
+    let condition = status.condition_of("True");
+    let absent: BTreeSet<usize> = condition.map(|condition| absences(task, None, &condition)).unwrap_or_default();
+    let deleted = disowning::deleted_namespaces(task);
+    let waits = |(index, resource): &(usize, &Resource)| {
+        !goes(resource) && (reads_outcome(resource) || absent.contains(index) && stays(task, resource, &deleted, None))
+    };
+    task.resources.iter().enumerate().filter(waits).map(|(_, resource)| resource).collect()
+}

@@ -1,0 +1,253 @@
+#![expect(clippy::panic, reason = "tests")]
+
+use lifecycle_config::diagnostics::{Diagnostics, Severity};
+use lifecycle_config::document::Document;
+
+use super::lint;
+use lifecycle_core::task::compile::{Surroundings, compile};
+use lifecycle_language::cel::VISITED;
+
+mod cases;
+mod lifecycle;
+mod refused;
+mod silent;
+mod waiting;
+
+const STATUS_FILE: &str = "adapter: x\nconditions:\n  - {type: Applied, status: \"True\"}\n";
+
+fn lints(text: &str) -> Diagnostics {
+    let read = |file: &str| {
+        if file == "status.yaml" { Ok(STATUS_FILE.to_owned()) } else { Err(format!("no file {file}")) }
+    };
+    let compiled = compile("task.yaml", text, &Surroundings { read: &read, environment: &|_| None });
+    let task = compiled.task.unwrap_or_else(|| panic!("{text}\n{}", compiled.diagnostics));
+    let document = Document::parse("task.yaml", text).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    lint(&task, &document)
+}
+
+/// The diagnostics of every case, as `check` prints them.
+fn rendered(cases: &[(&str, String)]) -> String {
+    let render = |(name, text): &(&str, String)| {
+        let lints = lints(text);
+        assert!(!lints.is_empty(), "{name}: there is no warning\n{text}");
+        format!("##### {name}\n{lints}\n")
+    };
+    cases.iter().map(render).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn check_warns_of_gates_that_cannot_hold() {
+    insta::assert_snapshot!(rendered(&cases::gates()));
+}
+
+#[test]
+fn check_warns_of_conditions_that_cannot_hold() {
+    insta::assert_snapshot!(rendered(&cases::conditions()));
+}
+
+#[test]
+fn check_warns_of_resources_without_a_report() {
+    insta::assert_snapshot!(rendered(&cases::unreported()));
+}
+
+#[test]
+fn check_warns_of_incomplete_statuses() {
+    insta::assert_snapshot!(rendered(&cases::statuses()));
+}
+
+#[test]
+fn check_warns_of_gates_that_demand_or_exclude_their_object() {
+    insta::assert_snapshot!(rendered(&lifecycle::gates()));
+}
+
+#[test]
+fn check_warns_of_orphan_and_delete_gates_that_hold_together() {
+    insta::assert_snapshot!(rendered(&lifecycle::disowning()));
+}
+
+#[test]
+fn check_warns_of_patches_sent_on_every_event() {
+    insta::assert_snapshot!(rendered(&lifecycle::patches()));
+}
+
+#[test]
+fn check_warns_of_fixed_names_and_shared_selectors() {
+    insta::assert_snapshot!(rendered(&lifecycle::versions()));
+}
+
+#[test]
+fn check_warns_of_owners_that_can_be_deleted() {
+    insta::assert_snapshot!(rendered(&lifecycle::owners()));
+}
+
+#[test]
+fn check_warns_of_deletions_that_wait_for_a_nested_object() {
+    insta::assert_snapshot!(rendered(&lifecycle::nested()));
+}
+
+#[test]
+fn check_warns_of_objects_that_two_selectors_find() {
+    insta::assert_snapshot!(rendered(&lifecycle::selectors()));
+}
+
+#[test]
+fn check_warns_of_objects_that_discovery_does_not_find() {
+    insta::assert_snapshot!(rendered(&lifecycle::discovery()));
+}
+
+#[test]
+fn check_warns_of_names_that_kubernetes_rejects() {
+    insta::assert_snapshot!(rendered(&refused::names()));
+}
+
+#[test]
+fn check_warns_of_labels_that_kubernetes_rejects() {
+    insta::assert_snapshot!(rendered(&refused::labels()));
+}
+
+#[test]
+fn check_reports_conditions_that_the_api_rejects() {
+    insta::assert_snapshot!(rendered(&refused::conditions()));
+}
+
+#[test]
+fn check_warns_of_conditions_without_a_test() {
+    insta::assert_snapshot!(rendered(&waiting::literals()));
+}
+
+#[test]
+fn check_warns_of_deletions_that_wait_for_a_lasting_object() {
+    insta::assert_snapshot!(rendered(&waiting::waiting_deletions()));
+}
+
+#[test]
+fn check_warns_of_disownings_that_wait_for_an_owners_deletion() {
+    insta::assert_snapshot!(rendered(&waiting::waiting_disownings()));
+}
+
+#[test]
+fn check_warns_of_discoveries_that_read_an_absent_object() {
+    insta::assert_snapshot!(rendered(&waiting::discoveries()));
+}
+
+#[test]
+fn check_warns_of_manifests_that_read_their_own_object() {
+    insta::assert_snapshot!(rendered(&waiting::own_objects()));
+}
+
+#[test]
+fn check_warns_of_data_that_kubernetes_rejects() {
+    insta::assert_snapshot!(rendered(&silent::data()));
+}
+
+#[test]
+fn check_warns_of_kinds_that_kubernetes_does_not_have() {
+    insta::assert_snapshot!(rendered(&silent::kinds()));
+}
+
+#[test]
+fn check_warns_of_objects_in_a_wrong_scope() {
+    insta::assert_snapshot!(rendered(&silent::scopes()));
+}
+
+#[test]
+fn check_warns_of_reports_with_a_constant_identity() {
+    insta::assert_snapshot!(rendered(&silent::constants()));
+}
+
+#[test]
+fn check_warns_of_finalized_that_does_not_follow_the_objects() {
+    insta::assert_snapshot!(rendered(&silent::finalization()));
+}
+
+#[test]
+fn check_warns_of_reports_that_never_tell_of_a_failure() {
+    insta::assert_snapshot!(rendered(&silent::senders()));
+}
+
+#[test]
+fn check_warns_of_namespaces_that_wait_for_what_is_inside() {
+    insta::assert_snapshot!(rendered(&silent::namespaces()));
+}
+
+#[test]
+fn check_warns_of_reads_of_what_may_be_absent() {
+    insta::assert_snapshot!(rendered(&silent::unguarded()));
+}
+
+#[test]
+fn cost_of_lints_grows_linearly_with_the_task() {
+    let cost = |entries: usize| {
+        let text = lifecycle::many(entries);
+        let before = VISITED.with(std::cell::Cell::get);
+        let lints = lints(&text);
+        assert!(lints.is_empty(), "{lints}");
+        VISITED.with(std::cell::Cell::get) - before
+    };
+    let (few, many) = (cost(20), cost(80));
+    assert!(many <= 5 * few, "four times the entries cost {many} nodes instead of {few}");
+}
+
+#[test]
+fn sound_tasks_get_no_warning() {
+    let sound = cases::in_order()
+        .into_iter()
+        .chain(lifecycle::in_order())
+        .chain(refused::in_order())
+        .chain(waiting::in_order())
+        .chain(silent::in_order());
+    let warned = sound.filter_map(|(name, text)| {
+        let lints = lints(&text);
+        (!lints.is_empty()).then(|| format!("##### {name}\n{text}\n{lints}"))
+    });
+    let warned: Vec<String> = warned.collect();
+    assert!(warned.is_empty(), "{}", warned.join("\n"));
+}
+
+#[test]
+fn payload_that_reads_objects_beside_a_precondition_gets_a_note() {
+    let with = |before: &str| lints(&cases::with_preconditions(before));
+    let noted = with("preconditions:\n  - {name: ready, expression: \"event.ready\"}\n");
+    assert_eq!((noted.count(Severity::Warning), noted.count(Severity::Note)), (0, 1), "{noted}");
+    let text = noted.to_string();
+    assert!(text.contains("preconditions[0]") && text.contains("add `discover: always`"), "{text}");
+    for quiet in [
+        "discover: always\npreconditions:\n  - {name: ready, expression: \"event.ready\"}\n",
+        "preconditions:\n  - {name: cluster, api_call: {method: GET, url: /clusters/x}}\n",
+        "",
+    ] {
+        assert_eq!(with(quiet).count(Severity::Note), 0, "{quiet}");
+    }
+}
+
+#[test]
+fn note_says_that_an_unmet_lifecycle_task_is_not_finalized() {
+    let before = "preconditions:\n  - {name: ready, expression: \"event.ready\"}\n";
+    let says_so = |text: &str| lints(text).to_string().contains("no `Finalized` is True then");
+    assert!(!says_so(&cases::with_preconditions(before)));
+    let gated = cases::with_gate("delete", "event.gone");
+    assert!(says_so(&format!("{before}{gated}")));
+}
+
+#[test]
+fn check_warns_of_deletions_that_a_missing_object_breaks() {
+    insta::assert_snapshot!(rendered(&waiting::deletion_orders()));
+    for sound in waiting::sound_deletion_orders() {
+        assert!(lints(&sound).is_empty(), "{sound}\n{}", lints(&sound));
+    }
+}
+
+#[test]
+fn check_warns_of_an_available_condition_of_the_last_generation() {
+    insta::assert_snapshot!(rendered(&cases::last_generations()));
+    for sound in cases::present_generations() {
+        assert!(lints(&sound).is_empty(), "{sound}\n{}", lints(&sound));
+    }
+}
+
+#[test]
+fn check_says_which_entries_may_adopt() {
+    let adopts = |more: &str| ("an entry that adopts", cases::with_resources(cases::resource("job", more)));
+    let never = "    adopt: true\n    lifecycle:\n      apply: {when: {expression: \"false\"}}\n      patch: [{when: {expression: resources.job.spec.suspend}, document: {spec: {suspend: false}}}]\n";
+    insta::assert_snapshot!(rendered(&[adopts("    adopt: true\n"), ("an entry that cannot adopt", adopts(never).1)]));
+}
