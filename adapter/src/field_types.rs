@@ -2,7 +2,7 @@
 //!
 //! In: an object, or the manifests of a task as its file writes them. Out: the fields whose value has another type
 //! than Kubernetes wants, each with its place. An API server refuses such an object. The types are those of
-//! `k8s-openapi`, for the kinds that a task may have a reason to write; objects of other kinds have no faults.
+//! `k8s-openapi`, for the kinds that a task may have a reason to write; for objects of other kinds, those of the metadata alone.
 
 use k8s_openapi::api::apps::v1::{DaemonSet, Deployment, ReplicaSet, StatefulSet};
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
@@ -14,10 +14,12 @@ use k8s_openapi::api::core::v1::{
 use k8s_openapi::api::networking::v1::{Ingress, NetworkPolicy};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use lifecycle_config::diagnostics::{Diagnostics, Severity};
 use lifecycle_config::document::scalar::Tag;
 use lifecycle_config::document::{Content, Document, Node as Written, Path, Segment as Step};
 use lifecycle_core::task::{Manifest, Task};
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use serde_path_to_error::Segment;
@@ -121,11 +123,18 @@ fn parser(api_version: &str, kind: &str) -> Option<Parse> {
     )
 }
 
-/// The fields of an object that have another type than Kubernetes wants; none for an unknown kind.
+/// The part of every object whose fields have the same types for all kinds.
+#[derive(Deserialize)]
+struct Labelled {
+    #[serde(default, rename = "metadata")]
+    _metadata: ObjectMeta,
+}
+
+/// The fields of an object that have another type than Kubernetes wants; for an unknown kind, those of its metadata.
 #[must_use]
 pub fn faults(object: &Value) -> Vec<Fault> {
     let text = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default();
-    let Some(parse) = parser(text("apiVersion"), text("kind")) else { return Vec::new() };
+    let parse = parser(text("apiVersion"), text("kind")).unwrap_or(parse::<Labelled>);
     let mut rest = object.clone();
     let mut found: Vec<Fault> = Vec::new();
     // A type names its first fault only: take that away, and look for the next.
@@ -201,7 +210,7 @@ pub fn lint(task: &Task, document: &Document) -> Diagnostics {
             let mut specimen = specimen(written);
             specimen["apiVersion"] = Value::from(kind.api_version());
             specimen["kind"] = Value::from(kind.kind.as_str());
-            for fault in faults(&specimen).iter().filter(|fault| is_certain(fault) && !is_data(&kind.kind, fault)) {
+            for fault in faults(&specimen).iter().filter(|fault| is_certain(fault)) {
                 let at = fault.path.segments().iter().fold(path.clone(), |path, step| match step {
                     Step::Key(key) => path.key(key),
                     Step::Index(index) => path.index(*index),
@@ -237,12 +246,6 @@ fn specimen(written: &Written) -> Value {
 fn is_certain(fault: &Fault) -> bool {
     let Some(text) = fault.value.as_str().filter(|text| text.contains("{{")) else { return true };
     text.starts_with("{{") && [INTEGER, NUMBER, BOOLEAN, LIST, MAPPING].contains(&fault.wanted.as_str())
-}
-
-/// Whether the fault is a value in the data of a `ConfigMap` or Secret, about which the task's lints say more.
-fn is_data(kind: &str, fault: &Fault) -> bool {
-    let [Step::Key(key), Step::Key(_), ..] = fault.path.segments() else { return false };
-    matches!(kind, "ConfigMap" | "Secret") && matches!(key.as_str(), "data" | "binaryData" | "stringData")
 }
 
 fn help(fault: &Fault) -> Option<String> {

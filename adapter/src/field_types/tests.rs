@@ -62,6 +62,11 @@ fn fields_of_another_type_are_named() {
             json!({"apiVersion": "example.io/v1", "kind": "Deployment", "spec": {"replicas": "3"}}),
             vec![],
         ),
+        (
+            "a label of an unknown kind",
+            json!({"apiVersion": "example.io/v1", "kind": "Widget", "metadata": {"labels": {"tier": 1}}}),
+            vec!["metadata.labels.tier: is a number, and Kubernetes wants text"],
+        ),
     ];
     for (name, object, expected) in cases {
         let mut told = told(&object);

@@ -121,23 +121,27 @@ fn clock(linter: &mut Linter<'_>, path: &Path, resource: &Resource) {
 /// Warns of a discovery by name without a namespace: the API server looks for a name in one namespace only.
 fn namespaces(linter: &mut Linter<'_>, path: &Path, resource: &Resource) {
     let DiscoverBy::Name(_) = &resource.discovery.by else { return };
-    let is_named = resource.discovery.namespace.as_ref().is_some_and(|namespace| !namespace.source().is_empty());
-    let Some(namespace) = written(resource, "namespace").filter(|namespace| !namespace.is_empty() && !is_named) else {
+    let is_empty = |namespace: &str| namespace.is_empty();
+    if !resource.discovery.namespace.as_ref().map(Template::source).is_none_or(is_empty) {
         return;
-    };
+    }
     let kind = &resource.kind.kind;
-    let message = match kinds::is_namespaced(&resource.kind) {
-        Some(false) => return,
-        Some(true) => format!(
+    let written = written(resource, "namespace").filter(|namespace| !is_empty(namespace));
+    let message = match (kinds::is_namespaced(&resource.kind), written) {
+        (Some(false), _) | (None, None) => return,
+        (Some(true), _) => format!(
             "names no `namespace`, and every {kind} is in one: the API server refuses to look for it, and each event fails with \
              `DiscoveryFailed`"
         ),
-        None => format!(
+        (None, Some(_)) => format!(
             "names no `namespace`, and the manifest has one: unless {kind} is a kind without namespaces, the API server refuses to \
              look for it, and each event fails with `DiscoveryFailed`"
         ),
     };
-    let help = format!("add `namespace: {}` to `discovery`", serde_json::Value::from(namespace));
+    let help = written.map_or_else(
+        || "add `namespace` to `discovery`, and to the manifest's `metadata`".to_owned(),
+        |namespace| format!("add `namespace: {}` to `discovery`", serde_json::Value::from(namespace)),
+    );
     linter.warn(&path.key("discovery").key("by_name"), message, help);
 }
 

@@ -48,14 +48,6 @@ fn fault(name: Part<'_>, rule: NameRule) -> Option<Fault> {
             let message = format!("is the name \"{}\", which Kubernetes refuses: {fault}", shortened(name));
             Some(Fault { message, help: rule.cure().to_owned() })
         }
-        Part::Literal(value @ (Value::Number(_) | Value::Bool(_))) => Some(Fault {
-            message: format!("is {value}, but a name is text: Kubernetes refuses the object"),
-            help: if value.is_boolean() {
-                "put it in quotes as it is written: YAML reads words such as `n`, `no` and `on` as booleans".to_owned()
-            } else {
-                format!("put it in quotes: `\"{value}\"`")
-            },
-        }),
         Part::Template(template) => rendered(template, rule),
         Part::Literal(_) | Part::Absent | Part::Uncertain => None,
     }

@@ -101,11 +101,6 @@ fn check_warns_of_names_that_kubernetes_rejects() {
 }
 
 #[test]
-fn check_warns_of_labels_that_kubernetes_rejects() {
-    insta::assert_snapshot!(rendered(&refused::labels()));
-}
-
-#[test]
 fn check_reports_conditions_that_the_api_rejects() {
     insta::assert_snapshot!(rendered(&refused::conditions()));
 }
@@ -133,21 +128,6 @@ fn check_warns_of_discoveries_that_read_an_absent_object() {
 #[test]
 fn check_warns_of_manifests_that_read_their_own_object() {
     insta::assert_snapshot!(rendered(&waiting::own_objects()));
-}
-
-#[test]
-fn check_warns_of_data_that_kubernetes_rejects() {
-    insta::assert_snapshot!(rendered(&silent::data()));
-}
-
-#[test]
-fn check_warns_of_kinds_that_kubernetes_does_not_have() {
-    insta::assert_snapshot!(rendered(&silent::kinds()));
-}
-
-#[test]
-fn check_warns_of_objects_in_a_wrong_scope() {
-    insta::assert_snapshot!(rendered(&silent::scopes()));
 }
 
 #[test]

@@ -12,7 +12,7 @@
 
 mod check;
 mod gates;
-pub mod labels;
+pub(crate) mod labels;
 mod manifest;
 mod members;
 mod names;

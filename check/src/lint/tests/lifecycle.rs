@@ -300,6 +300,7 @@ pub(super) fn discovery() -> Vec<(&'static str, String)> {
             "a name of an unknown kind that is looked for in no namespace",
             object("{name: a, namespace: n}", "{by_name: a}").replace("apiVersion: v1", "apiVersion: example.io/v1"),
         ),
+        ("a name of a namespaced kind that is looked for in no namespace", object("{name: a}", "{by_name: a}")),
         ("another name", object("{name: x}", "{by_name: y}")),
         ("another namespace", object("{name: x, namespace: a}", "{by_name: x, namespace: b}")),
         ("a label that is not there", by_label("{name: x, labels: {b: c}}", "a: \"{{ .clusterId }}\"")),

@@ -34,54 +34,13 @@ pub(super) fn names() -> Vec<(&'static str, String)> {
         ("upper case by a function", named(CONFIG_MAP, "\"{{ .region | upper }}-{{ .event.generation }}\"")),
         ("a dot in the name of a namespace", fixed("apiVersion: v1, kind: Namespace", "a.b")),
         ("a slash in the name of a role", fixed(ROLE, "a/b")),
-        ("a number", fixed(CONFIG_MAP, "123").replace("by_name: 123", "by_name: \"123\"")),
         (
             "a namespace that is none",
             with_resources(resource("job", "").replace("{name: job}}", "{name: job, namespace: My_Space}}")),
         ),
         (
             "a name in a text",
-            with_resources("  - name: job\n    manifest: |\n      apiVersion: example.io/v1\n      kind: Config\n      metadata:\n        name: My_Map\n        labels: {tier: 1, ready: yes}\n    discovery: {by_name: My_Map}\n".to_owned()),
-        ),
-        (
-            "a boolean of YAML 1.1 in a text",
-            with_resources("  - name: job\n    manifest: |\n      apiVersion: v1\n      kind: ConfigMap\n      metadata:\n        name: a\n        namespace: n\n    discovery: {by_name: a, namespace: n}\n".to_owned()),
-        ),
-    ]
-}
-
-fn labelled(kind: &str, metadata: &str, more: &str) -> String {
-    let resource = resource("job", more).replace("apiVersion: example.io/v1, kind: Task", kind);
-    with_resources(resource.replace("{name: job}}", &format!("{{name: job, {metadata}}}}}")))
-}
-
-pub(super) fn labels() -> Vec<(&'static str, String)> {
-    vec![
-        ("an integer", labelled(CONFIG_MAP, "labels: {tier: 1}", "")),
-        ("a boolean and a decimal", labelled(CONFIG_MAP, "labels: {a: true}, annotations: {b: 1.5}", "")),
-        ("a list", labelled(CONFIG_MAP, "annotations: {a: [b]}", "")),
-        (
-            "text that is no label",
-            labelled(CONFIG_MAP, "labels: {a: \"b c\", \"d e\": f}, annotations: {ok: \"b c\"}", ""),
-        ),
-        (
-            "the pods of a job",
-            with_resources(
-                resource("job", "")
-                    .replace(
-                        "apiVersion: example.io/v1, kind: Task, metadata: {name: job}}",
-                        "apiVersion: batch/v1, kind: Job, metadata: {name: job, namespace: n}, spec: {template: {metadata: {labels: {a: 1}}}}}",
-                    )
-                    .replace("by_name: job", "by_name: job, namespace: n"),
-            ),
-        ),
-        (
-            "a patch",
-            labelled(
-                CONFIG_MAP,
-                "labels: {a: \"1\"}",
-                "    lifecycle:\n      patch:\n        - when: {expression: \"resources.job.metadata.?labels[?'b'].orValue('') != '2'\"}\n          document: {metadata: {labels: {b: 2, c: null}}}\n",
-            ),
+            with_resources("  - name: job\n    manifest: |\n      apiVersion: example.io/v1\n      kind: Config\n      metadata:\n        name: My_Map\n        labels: {tier: x}\n    discovery: {by_name: My_Map}\n".to_owned()),
         ),
     ]
 }
@@ -130,10 +89,6 @@ pub(super) fn in_order() -> Vec<(&'static str, String)> {
             named(CONFIG_MAP, "\"{{ if .region }}x{{ else }}Not_X{{ end }}-{{ .event.generation }}\""),
         ),
         ("a role with a colon", fixed(ROLE, "\"example:Admin\"")),
-        (
-            "labels in quotes",
-            labelled(CONFIG_MAP, "labels: {tier: \"1\", ready: yes}, annotations: {a: \"b c\", b: ~}", ""),
-        ),
         (
             "an entry that only patches",
             with_resources(resource(

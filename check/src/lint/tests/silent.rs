@@ -5,75 +5,6 @@ use super::lifecycle::{with_gates, with_params, written};
 
 const DELETE: (&str, &str) = ("delete", "isDeleting");
 
-/// A task whose only object is `manifest`, found in the namespace `n`.
-fn object(manifest: &str) -> String {
-    with_resources(format!(
-        "  - name: job\n    manifest: {{{manifest}}}\n    discovery: {{by_name: job, namespace: n}}\n"
-    ))
-}
-
-fn of_kind(api_version: &str, kind: &str) -> String {
-    object(&format!("apiVersion: {api_version}, kind: {kind}, metadata: {{name: job, namespace: n}}"))
-}
-
-fn with_data(kind: &str, data: &str) -> String {
-    object(&format!("apiVersion: v1, kind: {kind}, metadata: {{name: job, namespace: n}}, {data}"))
-}
-
-pub(super) fn data() -> Vec<(&'static str, String)> {
-    vec![
-        ("a number in a ConfigMap", with_data("ConfigMap", "data: {replicas: 3}")),
-        ("a boolean and a mapping in a ConfigMap", with_data("ConfigMap", "data: {debug: true, file: {a: b}}")),
-        ("plain text in a Secret", with_data("Secret", "data: {password: hunter2}")),
-        ("a number in a Secret", with_data("Secret", "stringData: {pin: 1234}")),
-        (
-            "a number in a text",
-            with_resources(
-                "  - name: job\n    manifest: |\n      apiVersion: v1\n      kind: ConfigMap\n      metadata: {name: job, namespace: apps}\n      data: {a: 1}\n    discovery: {by_name: job, namespace: apps}\n"
-                    .to_owned(),
-            ),
-        ),
-    ]
-}
-
-pub(super) fn kinds() -> Vec<(&'static str, String)> {
-    vec![
-        ("a kind of another group", of_kind("v1", "Deployment")),
-        ("a version that is no longer served", of_kind("batch/v1beta1", "CronJob")),
-        ("a misspelt kind", of_kind("apps/v1", "Deploymnet")),
-        ("a kind in lower case", of_kind("v1", "configmap")),
-        ("a misspelt group", of_kind("app/v1", "Deployment")),
-    ]
-}
-
-fn scoped(kind: &str, metadata: &str, discovery: &str, more: &str) -> String {
-    with_params(format!(
-        "  - name: job\n    manifest: {{{kind}, metadata: {{{metadata}}}}}\n    discovery: {{{discovery}}}\n{more}"
-    ))
-}
-
-const CONFIG_MAP: &str = "apiVersion: v1, kind: ConfigMap";
-const NAMESPACE: &str = "apiVersion: v1, kind: Namespace";
-
-pub(super) fn scopes() -> Vec<(&'static str, String)> {
-    let patch = written(&[("apply", "false"), ("patch {data: {a: b}}", "resources.job.?data.?a.orValue('') != 'b'")]);
-    let text = "  - name: job\n    manifest: |\n      apiVersion: v1\n      kind: ConfigMap\n      metadata: {name: job}\n    discovery: {by_name: job, namespace: n}\n";
-    vec![
-        ("a namespaced kind without namespace", scoped(CONFIG_MAP, "name: job", "by_name: job", "")),
-        (
-            "a manifest without the namespace of its discovery",
-            scoped(CONFIG_MAP, "name: job", "by_name: job, namespace: n", ""),
-        ),
-        ("a text without the namespace of its discovery", with_params(text.to_owned())),
-        ("an entry with patches alone, without namespace", scoped(CONFIG_MAP, "name: job", "by_name: job", &patch)),
-        ("a cluster-scoped kind with a namespace", scoped(NAMESPACE, "name: job, namespace: n", "by_name: job", "")),
-        (
-            "a cluster-scoped kind discovered in a namespace",
-            scoped(NAMESPACE, "name: job", "by_name: job, namespace: n", ""),
-        ),
-    ]
-}
-
 /// A task whose status has another part.
 fn status(from: &str, to: &str, gates: &[(&str, &str)]) -> String {
     let sound = Parts::sound();
@@ -197,26 +128,6 @@ pub(super) fn unguarded() -> Vec<(&'static str, String)> {
 pub(super) fn in_order() -> Vec<(&'static str, String)> {
     let sound = Parts::sound();
     vec![
-        ("text in a ConfigMap", with_data("ConfigMap", "data: {replicas: \"3\", a: \"{{ .event.id }}\", b: ~}")),
-        (
-            "base64 in a Secret",
-            with_data("Secret", "data: {a: aHVudGVyMg==, b: \"{{ .event.id }}\"}, stringData: {c: d}"),
-        ),
-        (
-            "data of another kind",
-            object("apiVersion: example.io/v1, kind: Secret, metadata: {name: job, namespace: n}, data: {a: 1}"),
-        ),
-        ("a kind of another API server", of_kind("example.io/v1beta1", "Deployment")),
-        ("a kind that no table has", of_kind("v1", "Binding")),
-        (
-            "a namespace whose name an event decides",
-            scoped(
-                CONFIG_MAP,
-                "name: job, namespace: \"{{ .clusterId }}\"",
-                "by_name: job, namespace: \"{{ .clusterId }}\"",
-                "",
-            ),
-        ),
         ("a namespace that waits for an object with a delete gate", inside(&written(&[DELETE]))),
         ("a Finalized by the outcome", finalized("adapter.outcomes.?job.?finalized.orValue(false)", &[DELETE])),
         ("a Finalized by the objects", finalized("isDeleting && !resources.?job.hasValue()", &[DELETE])),

@@ -3,8 +3,7 @@
 use crate::manifest::is_label_value;
 
 /// Returns what is wrong with a label key, if anything.
-#[must_use]
-pub fn key_fault(key: &str) -> Option<&'static str> {
+pub(crate) fn key_fault(key: &str) -> Option<&'static str> {
     let (prefix, name) = match key.split_once('/') {
         Some((prefix, name)) => (Some(prefix), name),
         None => (None, key),
@@ -17,8 +16,7 @@ pub fn key_fault(key: &str) -> Option<&'static str> {
 }
 
 /// Returns what is wrong with a label value, if anything.
-#[must_use]
-pub fn value_fault(value: &str) -> Option<&'static str> {
+pub(crate) fn value_fault(value: &str) -> Option<&'static str> {
     (!is_label_value(value))
         .then_some("it must be at most 63 letters, digits, `-`, `_` or `.`, with a letter or digit at either end")
 }
