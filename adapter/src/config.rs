@@ -21,7 +21,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use lifecycle_check::lint::{lint, retries};
+use lifecycle_check::lint::lint;
 use lifecycle_config::decode::{Typing, normalize, schema_of};
 use lifecycle_config::diagnostics::Diagnostics;
 use lifecycle_config::document::Document;
@@ -139,20 +139,6 @@ pub struct Loaded {
     pub warnings: Diagnostics,
 }
 
-impl AdapterConfig {
-    /// The limits of a call that sets none of its own.
-    fn call_limits(&self) -> retries::CallLimits {
-        retries::CallLimits {
-            timeout: self.api.timeout,
-            attempts: self.api.retry_attempts,
-            backoff: self.api.retry_backoff,
-            base_delay: self.api.base_delay,
-            max_delay: self.api.max_delay,
-            deadline: self.event_deadline,
-        }
-    }
-}
-
 /// Loads both configuration files.
 ///
 /// # Errors
@@ -194,12 +180,10 @@ pub fn check(
     program_version: &str,
     other_lint: Lint,
 ) -> Checked {
-    let ReadFiles { adapter, task, mut diagnostics } = read_files(paths, environment, flags, program_version);
+    let ReadFiles { task, mut diagnostics, .. } = read_files(paths, environment, flags, program_version);
     if let Some(ValidTask { task, document }) = &task {
         diagnostics.extend(lint(task, document));
         diagnostics.extend(other_lint(task, document));
-        let limits = adapter.as_ref().map(AdapterConfig::call_limits);
-        diagnostics.extend(limits.map(|limits| retries::lint(task, document, &limits)).unwrap_or_default());
     }
     diagnostics.sort();
     Checked { diagnostics, task: task.map(|valid| valid.task) }

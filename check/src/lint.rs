@@ -22,13 +22,10 @@ mod owners;
 mod patches;
 mod readiness;
 mod reports;
-pub mod retries;
 mod selectors;
 mod status;
 mod success_only;
-mod texts;
 mod unguarded;
-mod urls;
 mod variation;
 mod versions;
 mod waits;
@@ -59,14 +56,12 @@ pub fn lint(task: &Task, document: &Document) -> Diagnostics {
     versions::lint(&mut linter);
     owners::lint(&mut linter);
     nested::lint(&mut linter);
-    texts::lint(&mut linter);
     selectors::lint(&mut linter);
     if reports::anything_is_sent(&mut linter) {
         reports::lint(&mut linter);
         reports::lint_unmet(&mut linter);
         status::lint(&mut linter);
         constants::lint_bodies(&mut linter);
-        urls::lint(&mut linter);
         unguarded::lint(&mut linter);
     }
     linter.diagnostics.sort();

@@ -585,36 +585,3 @@ fn members_of_config_are_the_keys_of_the_deployment_file() {
         assert_eq!(keys, members.iter().copied().collect(), "{mapping}");
     }
 }
-
-#[test]
-fn check_warns_of_calls_that_outlast_the_deadline() {
-    let task = |call: &str| {
-        format!(
-            "params:\n  - {{name: a, source: {{api_call: {{method: GET, url: /a}}}}}}\n  - {{name: b, source: {{api_call: {{method: GET, url: /b{call}}}}}}}\n"
-        )
-    };
-    let warned = |deployment: &str, call: &str| {
-        let folder = Folder::new(&[("config.yaml", deployment), ("task.yaml", &task(call))]);
-        let paths = Paths { adapter: folder.path("config.yaml"), task: folder.path("task.yaml") };
-        let checked = check(&paths, &environment(&[]), &flags(&[]), "1.2.3", field_types::lint);
-        let warnings = checked.diagnostics.all().iter().filter(|it| it.message.contains("deadline"));
-        warnings.map(|it| format!("{}: {}", it.path, it.message)).collect::<Vec<_>>()
-    };
-    let adapter = "adapter: {name: x}\n";
-    let short = "adapter: {name: x}\nevent_deadline: 20s\n";
-    assert_eq!(warned(adapter, ""), Vec::<String>::new());
-    assert_eq!(warned(adapter, ", timeout: 15s"), Vec::<String>::new());
-    assert_eq!(
-        warned(adapter, ", timeout: 30s"),
-        [
-            "params[1].source.api_call: 3 attempt(s) of 30s with the delays between them take longer than the event's deadline of 60s: the last ones are never made"
-        ]
-    );
-    assert_eq!(warned(adapter, ", retry_attempts: 4000000000, timeout: 1ms, retry_backoff: constant").len(), 1);
-    assert_eq!(
-        warned(short, ""),
-        [
-            "params[0].source.api_call: 3 attempt(s) of 10s, as the deployment file says, with the delays between them take longer than the event's deadline of 20s: the last ones are never made"
-        ]
-    );
-}

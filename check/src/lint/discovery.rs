@@ -4,11 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use lifecycle_config::document::Path;
 
-use super::{Linter, gates_of, resources};
+use super::{Linter, resources};
 use lifecycle_core::id::GroupVersionKind;
 use lifecycle_core::keys;
 use lifecycle_core::task::{DiscoverBy, Discovery, Manifest, Resource, TransportKind, kinds};
-use lifecycle_language::resource_reads::ResourceReads;
 use lifecycle_language::template::{Part, Template};
 
 pub(super) fn lint(linter: &mut Linter<'_>) {
@@ -25,7 +24,6 @@ pub(super) fn lint(linter: &mut Linter<'_>) {
         clock(linter, &path, resource);
         namespaces(linter, &path, resource);
     }
-    status(linter);
     let mut places: BTreeMap<Place<'_>, FirstOf> = BTreeMap::new();
     for (index, (path, resource)) in resources(task).enumerate() {
         let Some(place) = Place::of(resource) else { continue };
@@ -143,27 +141,6 @@ fn namespaces(linter: &mut Linter<'_>, path: &Path, resource: &Resource) {
         |namespace| format!("add `namespace: {}` to `discovery`", serde_json::Value::from(namespace)),
     );
     linter.warn(&path.key("discovery").key("by_name"), message, help);
-}
-
-/// Warns of gates that read the status of a kind without one, such as a ConfigMap.
-fn status(linter: &mut Linter<'_>) {
-    let task = linter.task;
-    let is_without_status = |other: &&Resource| kinds::has_no_status(&other.kind) && !task.is_shared(&other.name);
-    let without_status: Vec<&Resource> = task.resources.iter().filter(is_without_status).collect();
-    for (path, resource) in resources(task) {
-        for gate in gates_of(linter, &path, resource) {
-            for Resource { name, kind, .. } in &without_status {
-                // Which parts of an entry are read is known only for entries with constant names.
-                let ResourceReads::Only(read) = gate.expression.reads_below("resources", name) else { continue };
-                if read.contains("status") {
-                    let kind = &kind.kind;
-                    let message = format!("`resources.{name}.status` never exists: a {kind} has no status");
-                    let help = "read its data or its metadata, or the status of what works with it".to_owned();
-                    linter.warn(&gate.path, message, help);
-                }
-            }
-        }
-    }
 }
 
 /// Kind, namespace and name of a resource's object, as written: two resources with the same are one object.

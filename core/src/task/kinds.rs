@@ -172,8 +172,7 @@ pub(super) fn has_status_subresource(kind: &GroupVersionKind) -> bool {
 }
 
 /// Whether objects of a kind never have a `status`; false for an unknown kind.
-#[must_use]
-pub fn has_no_status(kind: &GroupVersionKind) -> bool {
+fn has_no_status(kind: &GroupVersionKind) -> bool {
     is_in(&WITHOUT_STATUS, kind)
 }
 

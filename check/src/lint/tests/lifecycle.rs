@@ -1,6 +1,6 @@
 //! Tasks with lifecycle keys and a mistake that a lint finds, each named by its mistake.
 
-use super::cases::{Parts, lifecycle, resource, selected, with_gate, with_resources};
+use super::cases::{Parts, resource, selected, with_gate, with_resources};
 
 /// Params that the cases read.
 const PARAMS: &str = r#"params:
@@ -310,13 +310,6 @@ pub(super) fn discovery() -> Vec<(&'static str, String)> {
         ("the label of another entry", by_label("{name: x, labels: {hyperfleet.io/resource: other, a: b}}", "a: b")),
         ("a name with the time in it", object("{name: \"{{ .now }}\"}", "{by_name: \"x-{{ now | date `150405` }}\"}")),
         ("a name that is the time", object("{name: \"{{ .now }}\"}", "{by_name: \"{{ .now }}\"}")),
-        (
-            "the status of a kind that has none",
-            two(
-                "  - name: config\n    manifest: {apiVersion: v1, kind: ConfigMap, metadata: {name: x, namespace: n}}\n    discovery: {by_name: x, namespace: n}\n".to_owned(),
-                resource("job", &written(&[("create", "resources.?config.?status.?ready.orValue(false)")])),
-            ),
-        ),
         ("the same object twice, by name", two(resource("job", ""), again(resource("job", "")))),
         (
             "the same object twice, by label",
@@ -517,13 +510,6 @@ pub(super) fn in_order() -> Vec<(&'static str, String)> {
         (
             "the same labels and different names",
             two(selected("job", ""), again(selected("job", "").replace("metadata: {name: job", "metadata: {name: x"))),
-        ),
-        (
-            "a status of a kind of which nothing is known",
-            two(
-                "  - name: config\n    manifest: {apiVersion: example.io/v1, kind: ConfigMap, metadata: {name: x}}\n    discovery: {by_name: x}\n".to_owned(),
-                resource("job", &lifecycle("create", "resources.?config.?status.?ready.orValue(false)")),
-            ),
         ),
         ("a resource that a patch of another one reads", {
             with_resources(

@@ -82,7 +82,6 @@ pub(super) fn senders() -> Vec<(&'static str, String)> {
             }
             .text(),
         ),
-        ("a report to `/status`", sound.text().replace("/clusters/x/statuses", "/clusters/x/status")),
     ]
 }
 
