@@ -8,7 +8,6 @@
 
 mod adoption;
 mod bare_objects;
-mod constants;
 mod deletion_order;
 mod discovery;
 mod discovery_reads;
@@ -58,10 +57,8 @@ pub fn lint(task: &Task, document: &Document) -> Diagnostics {
     nested::lint(&mut linter);
     selectors::lint(&mut linter);
     if reports::anything_is_sent(&mut linter) {
-        reports::lint(&mut linter);
         reports::lint_unmet(&mut linter);
         status::lint(&mut linter);
-        constants::lint_bodies(&mut linter);
         unguarded::lint(&mut linter);
     }
     linter.diagnostics.sort();
@@ -92,6 +89,11 @@ impl Linter<'_> {
     fn report(&mut self, severity: Severity, path: &Path, message: String, help: String) {
         let diagnostic = || self.document.diagnostic(severity, path, message, Some(help));
         self.diagnostics.push_with(severity, diagnostic);
+    }
+
+    /// The path if the document has it; otherwise the other one, such as that of a text or a reference to a file.
+    fn place_or(&self, path: Path, otherwise: &Path) -> Path {
+        if self.document.node(&path).is_some() { path } else { otherwise.clone() }
     }
 
     /// The path of whichever key the document has; of the first key if it has neither.

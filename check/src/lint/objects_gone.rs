@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use super::status::{Entries, Status, member};
+use super::status::{Entries, Status, expression_of, member};
 use super::waits::{absences, stays};
 use super::{Linter, disowning, reports};
 use lifecycle_core::task::{PayloadNode, PayloadSource, Resource};
@@ -14,7 +14,8 @@ pub(super) fn lint(linter: &mut Linter<'_>, statuses: &[Status<'_>]) {
     let task = linter.task;
     let gated = task.resources.iter().find(|resource| goes(resource));
     for status in statuses {
-        for (place, condition) in status.conditions_of(linter, "Finalized") {
+        for condition in status.conditions(linter).into_iter().filter(|condition| condition.is("Finalized")) {
+            let (place, condition) = (condition.place, condition.entries);
             let Some(node) = member(condition, "status") else { continue };
             if let Some(resource) = gated.filter(|_| ignores(linter, status, condition)) {
                 let name = &resource.name;
@@ -23,7 +24,7 @@ pub(super) fn lint(linter: &mut Linter<'_>, statuses: &[Status<'_>]) {
                 );
                 linter.warn(&place, message, format!("add to its condition: `{}`", finalized(name)));
             }
-            if let PayloadNode::Lookup { source: PayloadSource::Expression(expression), .. } = node {
+            if let Some(expression) = expression_of(node) {
                 for resource in awaited(linter, expression) {
                     let name = &resource.name;
                     let message = format!("`Finalized` waits for `{name}`, which no gate deletes: it is never True");
@@ -47,8 +48,12 @@ fn goes(resource: &Resource) -> bool {
 fn ignores(linter: &Linter<'_>, status: &Status<'_>, condition: &Entries) -> bool {
     let task = linter.task;
     let of_payload = task.payloads.iter().filter(|payload| payload.name == status.payload);
-    let whens = of_payload.filter_map(|payload| payload.when.as_ref());
-    let is_read = |variable: &str| variable == "resources" || task.payloads.iter().any(|it| it.name == variable);
+    let mut whens = of_payload.filter_map(|payload| payload.when.as_ref());
+    let is_payload = |variable: &str| task.payloads.iter().any(|payload| payload.name == variable);
+    let is_read = |path: &[&str]| match path {
+        ["adapter", "outcomes" | "resourceErrors", ..] | ["adapter"] | [] => true,
+        [variable, ..] => *variable == "resources" || is_payload(variable),
+    };
     let Some(node) = member(condition, "status") else { return false };
     let can_be_true = match node {
         PayloadNode::Text(template) => template.as_literal().is_none_or(|text| text == "True"),
@@ -57,11 +62,7 @@ fn ignores(linter: &Linter<'_>, status: &Status<'_>, condition: &Entries) -> boo
         }
         PayloadNode::Lookup { .. } | PayloadNode::Literal(_) | PayloadNode::List(_) | PayloadNode::Map(_) => false,
     };
-    can_be_true
-        && !reports::reads(node, whens, &|path| match path {
-            ["adapter", "outcomes" | "resourceErrors", ..] | ["adapter"] | [] => true,
-            [variable, ..] => is_read(variable),
-        })
+    can_be_true && !reports::reads(node, &is_read) && !whens.any(|when| reports::expression_reads(when, &is_read))
 }
 
 /// The resources without a gate that have to be gone for the status to be `True`.

@@ -1,15 +1,14 @@
-//! Lints for payloads that are statuses: conditions that the API rejects, and statuses without a condition that
-//! the API needs.
+//! Lints for payloads that are statuses: what the API rejects or misreads in them, and conditions that it needs.
 
 use std::collections::BTreeSet;
 
 use lifecycle_config::document::Path;
 use serde_json::Value;
 
-use super::reports::sends_body;
-use super::{Linter, PAYLOADS, constants, entry, objects_gone, readiness, resources, success_only};
+use super::{Linter, PAYLOADS, entry, objects_gone, readiness, success_only};
 use lifecycle_core::overlay::{is_key, status_fault};
 use lifecycle_core::task::{Payload, PayloadNode, PayloadSource};
+use lifecycle_language::cel::Expression;
 use lifecycle_language::template::Template;
 
 /// The conditions without which the API rejects a status, each with its meaning.
@@ -19,23 +18,41 @@ const REQUIRED: [(&str, &str); 3] = [
     ("Health", "whether the adapter itself is well"),
 ];
 
+/// The members whose absence matters, each with the effect and the cure.
+const EXPECTED: [(&str, &str, &str); 2] = [
+    ("observed_generation", "the API refuses it", "observed_generation: {expression: event.generation}"),
+    (
+        "observed_time",
+        "the API takes the time of its arrival, and cannot tell a late status from a new one",
+        "observed_time: \"{{ .now }}\"",
+    ),
+];
+
+/// The members that have to vary, each with the effect of a constant and the cure. The API matches a report with the
+/// adapter by its name and with the work by its generation.
+const VARYING: [(&str, &str, &str); 2] = [
+    (
+        "adapter",
+        "with another name in the deployment file the API takes the report for another adapter's",
+        "adapter: \"{{ .adapter.name }}\"",
+    ),
+    (
+        "observed_generation",
+        "the API takes each report for one about that generation",
+        "observed_generation: {expression: event.generation}",
+    ),
+];
+
 pub(super) fn lint(linter: &mut Linter<'_>) {
-    let task = linter.task;
-    let statuses: Vec<Status<'_>> =
-        task.payloads.iter().enumerate().filter_map(|(index, payload)| Status::of(linter, index, payload)).collect();
-    if statuses.is_empty() {
-        no_status(linter);
-        return;
-    }
+    let payloads = linter.task.payloads.iter().enumerate();
+    let statuses: Vec<_> = payloads.filter_map(|(index, payload)| Status::of(linter, index, payload)).collect();
     for status in &statuses {
-        status.lint(linter);
-        status.generation(linter);
-        if let Some(PayloadNode::List(conditions)) = member(status.entries, "conditions") {
-            status.each(linter, conditions);
+        status.members(linter);
+        for condition in status.conditions(linter) {
+            status.condition(linter, &condition);
         }
     }
     finalized(linter, &statuses);
-    constants::lint(linter, &statuses);
     objects_gone::lint(linter, &statuses);
     success_only::lint(linter, &statuses);
 }
@@ -43,79 +60,74 @@ pub(super) fn lint(linter: &mut Linter<'_>) {
 /// A payload with `adapter` and `conditions`, which is an adapter's status.
 pub(super) struct Status<'t> {
     pub(super) payload: &'t str,
-    pub(super) entries: &'t Entries,
-    pub(super) place: Path,
-    pub(super) at_conditions: Path,
+    entries: &'t Entries,
+    place: Path,
+    at_conditions: Path,
     /// The types of the conditions; none if some are not constant.
-    conditions: Option<BTreeSet<String>>,
+    types: Option<BTreeSet<&'t str>>,
 }
 
 /// The entries of a mapping in a payload.
 pub(super) type Entries = [(Template, PayloadNode)];
 
+/// One condition of a status, with its place.
+pub(super) struct Condition<'t> {
+    pub(super) place: Path,
+    pub(super) entries: &'t Entries,
+    number: usize,
+}
+
+impl Condition<'_> {
+    pub(super) fn is(&self, kind: &str) -> bool {
+        member(self.entries, "type").and_then(literal) == Some(kind)
+    }
+}
+
 impl<'t> Status<'t> {
     fn of(linter: &Linter<'_>, index: usize, payload: &'t Payload) -> Option<Self> {
         let PayloadNode::Map(entries) = &payload.build else { return None };
         member(entries, "adapter")?;
-        let conditions = types(member(entries, "conditions")?);
+        let types = types(member(entries, "conditions")?);
         let place = linter.either(&entry(&PAYLOADS, index), ["build", "build_ref"]);
-        let written = entries.iter().filter_map(|(key, _)| key.as_literal()).find(|key| is_key(key, "conditions"));
-        let conditions_key = place.key(written.unwrap_or("conditions"));
-        let at_conditions =
-            if linter.document.node(&conditions_key).is_some() { conditions_key } else { place.clone() };
-        Some(Self { payload: &payload.name, entries, place, at_conditions, conditions })
+        let at_conditions = at(linter, entries, &place, "conditions");
+        Some(Self { payload: &payload.name, entries, place, at_conditions, types })
     }
 
-    fn lint(&self, linter: &mut Linter<'_>) {
+    /// The conditions that are mappings.
+    pub(super) fn conditions(&self, linter: &Linter<'_>) -> Vec<Condition<'t>> {
+        let Some(PayloadNode::List(conditions)) = member(self.entries, "conditions") else { return Vec::new() };
+        let conditions = conditions.iter().enumerate().filter_map(|(index, condition)| {
+            let PayloadNode::Map(entries) = condition else { return None };
+            let place = linter.place_or(self.at_conditions.index(index), &self.place);
+            Some(Condition { place, entries, number: index + 1 })
+        });
+        conditions.collect()
+    }
+
+    /// Checks the members of the status, and that it has the conditions that the API demands.
+    fn members(&self, linter: &mut Linter<'_>) {
         let payload = &self.payload;
-        for (key, effect, example) in [
-            ("observed_generation", "the API refuses it", "observed_generation: {expression: event.generation}"),
-            (
-                "observed_time",
-                "the API takes the time of its arrival, and cannot tell a late status from a new one",
-                "observed_time: \"{{ .now }}\"",
-            ),
-        ] {
+        for (key, effect, example) in EXPECTED {
             if has_constant_keys(self.entries) && member(self.entries, key).is_none() {
                 let message = format!("the status `{payload}` has no `{key}`: {effect}");
                 linter.warn(&self.place, message, format!("add `{example}`"));
             }
         }
         for (kind, meaning) in REQUIRED {
-            if self.conditions.as_ref().is_some_and(|types| !types.contains(kind)) {
+            if self.types.as_ref().is_some_and(|types| !types.contains(kind)) {
                 let message = format!("`{kind}` is never reported: without it the API refuses the status `{payload}`");
                 let help = format!("add a condition with `type: {kind}` that says {meaning}");
                 linter.warn(&self.at_conditions, message, help);
             }
         }
-    }
-
-    /// The place of one of its entries, or of the whole payload if a file contains it.
-    pub(super) fn at(&self, linter: &Linter<'_>, key: &str) -> Path {
-        let written = self.entries.iter().filter_map(|(written, _)| written.as_literal());
-        let path = self.place.key(written.into_iter().find(|written| is_key(written, key)).unwrap_or(key));
-        if linter.document.node(&path).is_some() { path } else { self.place.clone() }
-    }
-
-    /// The conditions of this type, each with its place.
-    pub(super) fn conditions_of(&self, linter: &Linter<'_>, kind: &str) -> Vec<(Path, &'t Entries)> {
-        let Some(PayloadNode::List(conditions)) = member(self.entries, "conditions") else { return Vec::new() };
-        let is_kind =
-            |node: &PayloadNode| matches!(node, PayloadNode::Text(template) if template.as_literal() == Some(kind));
-        let conditions = conditions.iter().enumerate().filter_map(|(index, condition)| {
-            let PayloadNode::Map(entries) = condition else { return None };
-            member(entries, "type").filter(|node| is_kind(node))?;
-            let at = self.at_conditions.index(index);
-            let place = if linter.document.node(&at).is_some() { at } else { self.place.clone() };
-            Some((place, entries.as_slice()))
-        });
-        conditions.collect()
-    }
-
-    /// Warns of a generation that is a template: the API accepts a number, and a template renders to a text.
-    fn generation(&self, linter: &mut Linter<'_>) {
+        for (key, effect, cure) in VARYING {
+            if let Some(constant) = member(self.entries, key).and_then(constant) {
+                let place = at(linter, self.entries, &self.place, key);
+                linter.warn(&place, format!("`{key}` is always {constant}: {effect}"), format!("write `{cure}`"));
+            }
+        }
+        // The API accepts a number, and a template renders to a text.
         if let Some(PayloadNode::Text(_)) = member(self.entries, "observed_generation") {
-            let payload = &self.payload;
             let message =
                 format!("the `observed_generation` of the status `{payload}` is text: the API refuses the report");
             let help = "write `observed_generation: {expression: event.generation}`".to_owned();
@@ -123,62 +135,55 @@ impl<'t> Status<'t> {
         }
     }
 
-    /// Reports conditions without a type, for which the API answers 400 to the whole report, and conditions whose
-    /// status is none of `True`, `False` and `Unknown`, which the adapter therefore sends as `Unknown`.
-    fn each(&self, linter: &mut Linter<'_>, conditions: &[PayloadNode]) {
-        for (index, condition) in conditions.iter().enumerate() {
-            let PayloadNode::Map(entries) = condition else { continue };
-            let named = match member(entries, "type") {
-                Some(PayloadNode::Text(kind)) => format!("the condition `{}`", kind.source()),
-                _ => format!("condition {}", index + 1),
+    /// Reports a condition without a type, for which the API answers 400 to the whole report, and one whose status is
+    /// none of `True`, `False` and `Unknown`, which the adapter therefore sends as `Unknown`.
+    fn condition(&self, linter: &mut Linter<'_>, condition: &Condition<'_>) {
+        let Condition { place, entries, number } = condition;
+        let named = match member(entries, "type") {
+            Some(PayloadNode::Text(kind)) => format!("the condition `{}`", kind.source()),
+            _ => format!("condition {number}"),
+        };
+        let refused = format!("the API refuses the whole report `{}`", self.payload);
+        for (key, effect, example) in [
+            ("type", refused.as_str(), "type: Available"),
+            ("status", "it is always reported as `Unknown`", "status: \"True\""),
+        ] {
+            let is_missing = match member(entries, key) {
+                None => has_constant_keys(entries),
+                Some(node) => matches!(node, PayloadNode::Literal(Value::Null)),
             };
-            let at = self.at_conditions.index(index);
-            let place = if linter.document.node(&at).is_some() { at } else { self.place.clone() };
-            let refused = format!("the API refuses the whole report `{}`", self.payload);
-            for (key, effect, example) in [
-                ("type", refused.as_str(), "type: Available"),
-                ("status", "it is always reported as `Unknown`", "status: \"True\""),
-            ] {
-                let is_missing = match member(entries, key) {
-                    None => has_constant_keys(entries),
-                    Some(node) => matches!(node, PayloadNode::Literal(Value::Null)),
-                };
-                if is_missing {
-                    linter.error(&place, format!("{named} has no `{key}`: {effect}"), format!("add `{example}`"));
-                }
+            if is_missing {
+                linter.error(place, format!("{named} has no `{key}`: {effect}"), format!("add `{example}`"));
             }
-            if let Some(PayloadNode::Lookup { source: PayloadSource::Expression(expression), .. }) =
-                member(entries, "status")
-                && expression.is_boolean()
-            {
+        }
+        let Some(status) = member(entries, "status") else { return };
+        if let Some(expression) = expression_of(status) {
+            if expression.is_boolean() {
                 let message = format!(
                     "{named} is never reported as `True` or `False`: the expression of its `status` gives a boolean"
                 );
-                let help = format!("write `({}) ? 'True' : 'False'`", expression.source());
-                linter.warn(&place, message, help);
+                linter.warn(place, message, format!("write `({}) ? 'True' : 'False'`", expression.source()));
             }
-            if let Some(PayloadNode::Lookup { source: PayloadSource::Expression(expression), .. }) =
-                member(entries, "status")
-                && is_available(entries)
-            {
-                readiness::lint(linter, &place, expression);
-            }
-            let constant = match member(entries, "status") {
-                Some(PayloadNode::Literal(value)) if !value.is_null() => Some(value.clone()),
-                Some(PayloadNode::Text(template)) => template.as_literal().map(Value::from),
-                _ => None,
-            };
-            if let Some(fault) = constant.as_ref().and_then(status_fault) {
-                let help = match constant {
-                    Some(Value::Bool(true)) => "put it in quotes: `status: \"True\"`",
-                    Some(Value::Bool(false)) => "put it in quotes: `status: \"False\"`",
-                    _ => "write `status: \"True\"`, or an expression that gives `'True'` or `'False'`",
-                };
-                let message = format!("{named} is always reported as `Unknown`: {fault}");
-                linter.error(&place, message, help.to_owned());
+            if condition.is("Available") {
+                readiness::lint(linter, place, expression);
             }
         }
+        let constant = constant(status);
+        if let Some(fault) = constant.as_ref().and_then(status_fault) {
+            let help = match constant {
+                Some(Value::Bool(true)) => "put it in quotes: `status: \"True\"`",
+                Some(Value::Bool(false)) => "put it in quotes: `status: \"False\"`",
+                _ => "write `status: \"True\"`, or an expression that gives `'True'` or `'False'`",
+            };
+            linter.error(place, format!("{named} is always reported as `Unknown`: {fault}"), help.to_owned());
+        }
     }
+}
+
+/// The place of a member, or of the whole payload if a file of its own contains it.
+fn at(linter: &Linter<'_>, entries: &Entries, place: &Path, key: &str) -> Path {
+    let written = entries.iter().filter_map(|(written, _)| written.as_literal()).find(|it| is_key(it, key));
+    linter.place_or(place.key(written.unwrap_or(key)), place)
 }
 
 /// The member that the API reads as `name`; the API ignores the case of keys.
@@ -187,69 +192,44 @@ pub(super) fn member<'n>(entries: &'n Entries, name: &str) -> Option<&'n Payload
     entries.iter().find(is_named).map(|(_, node)| node)
 }
 
-fn is_available(condition: &Entries) -> bool {
-    matches!(member(condition, "type"), Some(PayloadNode::Text(kind)) if kind.as_literal() == Some("Available"))
+/// The expression that computes a value.
+pub(super) fn expression_of(node: &PayloadNode) -> Option<&Expression> {
+    match node {
+        PayloadNode::Lookup { source: PayloadSource::Expression(expression), .. } => Some(expression),
+        PayloadNode::Lookup { source: PayloadSource::Field(_), .. }
+        | PayloadNode::Literal(_)
+        | PayloadNode::Text(_)
+        | PayloadNode::List(_)
+        | PayloadNode::Map(_) => None,
+    }
+}
+
+/// The text of a template without actions.
+fn literal(node: &PayloadNode) -> Option<&str> {
+    if let PayloadNode::Text(template) = node { template.as_literal() } else { None }
+}
+
+/// The value of a node that is the same on every event; none for null, which is as good as absent.
+fn constant(node: &PayloadNode) -> Option<Value> {
+    match node {
+        PayloadNode::Literal(value) => Some(value.clone()).filter(|value| !value.is_null()),
+        PayloadNode::Text(_) | PayloadNode::List(_) | PayloadNode::Map(_) | PayloadNode::Lookup { .. } => {
+            literal(node).map(Value::from)
+        }
+    }
 }
 
 /// The types of a list of conditions; none if some type is not constant.
-fn types(conditions: &PayloadNode) -> Option<BTreeSet<String>> {
+fn types<'n>(conditions: &'n PayloadNode) -> Option<BTreeSet<&'n str>> {
     let PayloadNode::List(conditions) = conditions else { return None };
-    let kind = |condition: &PayloadNode| {
-        let PayloadNode::Map(entries) = condition else { return None };
-        match member(entries, "type")? {
-            PayloadNode::Text(template) => template.as_literal().map(str::to_owned),
-            PayloadNode::Literal(_) | PayloadNode::List(_) | PayloadNode::Map(_) | PayloadNode::Lookup { .. } => None,
-        }
+    let kind = |condition: &'n PayloadNode| {
+        if let PayloadNode::Map(entries) = condition { member(entries, "type").and_then(literal) } else { None }
     };
     conditions.iter().map(kind).collect()
 }
 
-/// Warns of a task that sends payloads of which none is a status.
-fn no_status(linter: &mut Linter<'_>) {
-    let task = linter.task;
-    let bodies = task.actions.iter().filter_map(|action| action.api_call.as_ref()).filter(|call| sends_body(call));
-    // A body that is not exactly one payload may be a status that its template puts together.
-    let mut bodies = bodies.filter_map(|call| call.body.as_ref());
-    let is_payload = |name: &str| task.payloads.iter().any(|payload| payload.name == name && is_known(&payload.build));
-    let is_certain = bodies.all(|body| {
-        let only = body.source().trim().strip_prefix("{{").and_then(|rest| rest.strip_suffix("}}"));
-        let only = only.and_then(|name| name.trim_matches(['-', ' ']).strip_prefix('.'));
-        only.is_some_and(is_payload)
-    });
-    if is_certain {
-        let message = "`Available` is never reported: no payload is an adapter's status".to_owned();
-        let help = "build a payload with `adapter`, `observed_generation`, `observed_time` and `conditions`, and send it to the \
-                    resource's statuses"
-            .to_owned();
-        linter.warn(&PAYLOADS.iter().fold(Path::root(), |path, key| path.key(key)), message, help);
-        unreported_disowning(linter);
-    }
-}
-
-/// Warns that no report says that an object was disowned: the adapter adds `Finalized` to statuses only.
-fn unreported_disowning(linter: &mut Linter<'_>) {
-    for (path, resource) in resources(linter.task).filter(|(_, resource)| resource.gates.orphan.is_some()) {
-        let place = linter.either(&path.key("lifecycle"), ["orphan", "detach"]);
-        let message = format!(
-            "nothing reports that `{}` was disowned: `Finalized` is added to an adapter's status, and no payload is one",
-            resource.name
-        );
-        let help = "build a payload with `adapter` and `conditions`, and send it to the resource's statuses".to_owned();
-        linter.warn(&place, message, help);
-    }
-}
-
 fn has_constant_keys(entries: &Entries) -> bool {
     entries.iter().all(|(key, _)| key.as_literal().is_some())
-}
-
-/// Whether the keys of a payload are known before an event.
-fn is_known(build: &PayloadNode) -> bool {
-    match build {
-        PayloadNode::Map(entries) => has_constant_keys(entries),
-        PayloadNode::Literal(Value::String(_)) | PayloadNode::Text(_) | PayloadNode::Lookup { .. } => false,
-        PayloadNode::Literal(_) | PayloadNode::List(_) => true,
-    }
 }
 
 /// Warns of a task that deletes and never reports `Finalized`: the API waits for `Finalized` of every required
@@ -257,16 +237,14 @@ fn is_known(build: &PayloadNode) -> bool {
 fn finalized(linter: &mut Linter<'_>, statuses: &[Status<'_>]) {
     let deleted = linter.task.resources.iter().find(|resource| resource.gates.delete.is_some());
     let (Some(resource), Some(first)) = (deleted, statuses.first()) else { return };
-    let lacks = |status: &Status<'_>| status.conditions.as_ref().is_some_and(|types| !types.contains("Finalized"));
+    let lacks = |status: &Status<'_>| status.types.as_ref().is_some_and(|types| !types.contains("Finalized"));
     if statuses.iter().all(lacks) {
+        let name = &resource.name;
         let message = format!(
-            "`Finalized` is never reported, but `{}` has a delete gate: the API waits for ever for its deletion",
-            resource.name
+            "`Finalized` is never reported, but `{name}` has a delete gate: the API waits for ever for its deletion"
         );
-        let help = format!(
-            "add a condition with `type: Finalized` that is True when `adapter.outcomes.?{}.?finalized.orValue(false)`",
-            resource.name
-        );
+        let help =
+            format!("add a condition with `type: Finalized` that is True when `{}`", objects_gone::finalized(name));
         linter.warn(&first.at_conditions, message, help);
     }
 }

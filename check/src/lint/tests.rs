@@ -46,7 +46,7 @@ fn check_warns_of_conditions_that_cannot_hold() {
 }
 
 #[test]
-fn check_warns_of_resources_without_a_report() {
+fn check_warns_of_tasks_that_report_nothing() {
     insta::assert_snapshot!(rendered(&cases::unreported()));
 }
 

@@ -130,28 +130,7 @@ pub(super) fn conditions() -> Vec<(&'static str, String)> {
 }
 
 pub(super) fn unreported() -> Vec<(&'static str, String)> {
-    let two = |name: &str| resource("job", "") + &resource(name, "");
     vec![
-        ("a resource beside one that is reported", with_resources(two("secret"))),
-        (
-            "a resource that only its own gate reads",
-            with_resources(
-                resource("job", "") + &resource("secret", &lifecycle("recreate", "resources.secret.stale == true")),
-            ),
-        ),
-        ("a resource with an alias", with_resources(two("secret").replace("- name: secret", "- alias: secret"))),
-        (
-            "a resource that only a body reads that is never sent",
-            Parts {
-                resources: two("secret"),
-                actions: format!(
-                    "{ACTION}    - name: peek\n      api_call: {{method: GET, url: /x, body: \"{{{{ .resources.secret }}}}\"}}\n"
-                ),
-                ..Parts::sound()
-            }
-            .text(),
-        ),
-        ("a payload that nothing sends", with_payloads(&format!("{STATUS}    - {{name: extra, build: {{a: 1}}}}\n"))),
         ("a task without a post action", with_actions("")),
         ("a task that only logs", with_actions("    - {name: note, log: {message: \"{{ .status }}\"}}\n")),
         ("a task without post", Parts { payloads: String::new(), actions: String::new(), ..Parts::sound() }.text()),
@@ -202,24 +181,10 @@ pub(super) fn statuses() -> Vec<(&'static str, String)> {
             }
             .text(),
         ),
-        (
-            "a payload that is no status",
-            with_payloads("    - {name: status, build: {phase: {expression: resources.job.status.phase}}}\n"),
-        ),
     ]
 }
 
 pub(super) fn in_order() -> Vec<(&'static str, String)> {
-    let two = || resource("job", "") + &resource("secret", "");
-    let reading = |payload: &str| {
-        Parts {
-            resources: two(),
-            payloads: format!("{STATUS}    - {{name: extra, build: {{a: {payload}}}}}\n"),
-            actions: ACTION.replace("status }}", "status }}{{ .extra }}"),
-            ..Parts::sound()
-        }
-        .text()
-    };
     vec![
         ("a sound task", Parts::sound().text()),
         ("an empty task", "{}".to_owned()),
@@ -232,30 +197,6 @@ pub(super) fn in_order() -> Vec<(&'static str, String)> {
         ("a delete gate that reads its resource", with_gate("delete", "resources.?job.?stale.orValue(false)")),
         ("a delete gate that may fail", with_gate("delete", "event.deleted && resources.job.done")),
         ("a recreate gate that reads its resource", with_gate("recreate", "resources.job.status.failed > 3")),
-        ("a resource in an expression", reading("{expression: \"resources.?secret.hasValue()\"}")),
-        ("a resource in a field", reading("{field: resources.secret.metadata.name}")),
-        ("a resource in a filtered field", reading("{field: \"{.resources.secret.items[?(@.a)].b}\"}")),
-        ("a resource in a template", reading("\"{{ .resources.secret.metadata.name }}\"")),
-        ("all resources in a template", reading("\"{{ range .resources }}x{{ end }}\"")),
-        ("everything in a template", reading("\"{{ printf `%v` . }}\"")),
-        ("all resources in an expression", reading("{expression: \"size(resources)\"}")),
-        ("a resource's outcome", reading("{expression: \"adapter.outcomes.secret.decision\"}")),
-        ("all outcomes", reading("{expression: \"toJson(adapter.outcomes)\"}")),
-        ("a resource's error", reading("{field: adapter.resourceErrors.secret.message}")),
-        ("a field that may be anywhere", reading("{field: \"{.*}\"}")),
-        (
-            "a resource in the condition of an action",
-            Parts {
-                resources: two(),
-                actions: ACTION.replace("report\n", "report\n      when: {expression: \"has(resources.secret)\"}\n"),
-                ..Parts::sound()
-            }
-            .text(),
-        ),
-        (
-            "a resource whose nested object is reported",
-            with_resources(resource("outer", "    nested_discoveries: [{name: job, discovery: {by_name: x}}]\n")),
-        ),
         (
             "a create gate whose name is also a nested object's",
             with_resources(

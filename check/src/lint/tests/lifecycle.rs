@@ -1,6 +1,6 @@
 //! Tasks with lifecycle keys and a mistake that a lint finds, each named by its mistake.
 
-use super::cases::{Parts, resource, selected, with_gate, with_resources};
+use super::cases::{Parts, resource, selected, with_gate};
 
 /// Params that the cases read.
 const PARAMS: &str = r#"params:
@@ -119,16 +119,6 @@ pub(super) fn disowning() -> Vec<(&'static str, String)> {
                 "job",
                 "    lifecycle:\n      orphan:\n        when:\n          expression: |\n            isDeleting\n              && phase == 'x'\n      delete: {when: {expression: isDeleting}}\n",
             )),
-        ),
-        (
-            "an orphan gate of a task without a status",
-            Parts {
-                before: PARAMS,
-                resources: resource("job", &written(&[("orphan", "isDeleting")])),
-                payloads: "    - {name: status, build: {phase: {expression: resources.job.status.phase}}}\n".to_owned(),
-                ..Parts::sound()
-            }
-            .text(),
         ),
     ]
 }
@@ -511,16 +501,6 @@ pub(super) fn in_order() -> Vec<(&'static str, String)> {
             "the same labels and different names",
             two(selected("job", ""), again(selected("job", "").replace("metadata: {name: job", "metadata: {name: x"))),
         ),
-        ("a resource that a patch of another one reads", {
-            with_resources(
-                resource("job", "")
-                    + &resource(
-                        "secret",
-                        "    lifecycle: {patch: [{when: {expression: \"resources.secret.data.a != 'x'\"}, document: {data: {a: \"{{ .resources.job.metadata.uid }}\"}}}]}\n",
-                    ),
-            )
-            .replace("resources.?job.hasValue()", "has(resources.secret)")
-        }),
     ]
 }
 

@@ -18,23 +18,9 @@ const GENERATION: &str = "observed_generation: {expression: event.generation}";
 const FINALIZED: &str = "{expression: \"resources.?job.?gone.orValue(false) ? 'True' : 'False'\"}";
 
 pub(super) fn constants() -> Vec<(&'static str, String)> {
-    let body = |body: &str| {
-        let sound = Parts::sound();
-        let text = sound.actions.clone()
-            + &format!(
-                "    - name: other\n      api_call: {{method: PUT, url: /clusters/x/statuses, body: '{body}'}}\n"
-            );
-        Parts { actions: text, ..sound }.text()
-    };
     vec![
         ("a constant name of the adapter", status(ADAPTER, "adapter: dns", &[])),
         ("a constant generation", status(GENERATION, "observed_generation: 1", &[])),
-        (
-            "a body with constants",
-            body(
-                "{\"adapter\": \"dns\", \"observed_generation\": 3, \"conditions\": [{\"type\": \"Available\", \"status\": \"True\"}]}",
-            ),
-        ),
     ]
 }
 
