@@ -21,6 +21,7 @@ pub mod execution;
 pub mod host;
 pub mod id;
 pub mod keys;
+pub mod labels;
 pub mod manifest;
 pub mod nested;
 pub mod object_ref;

@@ -14,6 +14,7 @@ use crate::decision::{FailReason, Failure};
 use crate::id::is_same_namespace;
 use crate::id::{Generation, GroupVersionKind};
 use crate::keys;
+use crate::labels::is_label_value;
 use crate::observation::Version;
 use crate::proof::{Claim, Signer};
 use crate::task::{Manifest, Resource, kinds};
@@ -309,15 +310,6 @@ fn mapping_in<'v>(object: &'v mut Map<String, Value>, key: &str) -> Result<&'v m
         *entry = Value::Object(Map::new());
     }
     entry.as_object_mut().ok_or_else(|| render_failure(format!("`{key}` of the rendered manifest is not a mapping")))
-}
-
-/// Whether a text is a valid Kubernetes label value.
-#[must_use]
-pub fn is_label_value(text: &str) -> bool {
-    let inner = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
-    let edge = |byte: Option<&u8>| byte.is_none_or(u8::is_ascii_alphanumeric);
-    let bytes = text.as_bytes();
-    bytes.len() <= 63 && bytes.iter().all(inner) && edge(bytes.first()) && edge(bytes.last())
 }
 
 #[cfg(test)]

@@ -58,7 +58,7 @@ use lifecycle_language::scope::Scope;
 
 use crate::decision::Decision;
 use decide::Decided;
-use disown_first::PendingDisowning;
+use gates::PendingDisowning;
 use gates::{Context, Record};
 pub use observed::Read;
 use owned::Ownership;

@@ -11,7 +11,7 @@ use lifecycle_config::duration::{Units, parse_nanoseconds};
 use lifecycle_config::settings::Resolver;
 use lifecycle_core::api_call::{RetryBackoff, attempts};
 use lifecycle_core::keys;
-use lifecycle_core::manifest::is_label_value;
+use lifecycle_core::labels::is_label_value;
 use lifecycle_core::proof::Signer;
 use lifecycle_language::template::Template;
 use lifecycle_service::logging::Output;

@@ -9,7 +9,8 @@ use serde_json::{Map, Value, json};
 
 use super::owner::kept_references;
 use crate::keys;
-use crate::manifest::{Stamp, is_label_value};
+use crate::labels::is_label_value;
+use crate::manifest::Stamp;
 use crate::observation::Version;
 
 /// Returns an error if the resource id cannot be the value of the label `hyperfleet.io/disowned`.

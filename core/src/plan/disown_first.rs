@@ -8,22 +8,13 @@
 use std::collections::BTreeSet;
 
 use super::decide::{Gate, Questions as _, current};
-use super::gates::Examination;
+use super::gates::{Examination, PendingDisowning};
 use super::{Planner, Slot};
 use crate::object_ref::ObjectRef;
 use crate::observation::Observation;
 use crate::outcome::GateAnswer;
 use crate::outcome::{GateRecord, OutcomeResult};
 use lifecycle_language::scope::Scope;
-
-/// Whether an object of another resource has to be disowned before an object is deleted.
-#[derive(Debug, Default)]
-pub(super) struct PendingDisowning {
-    /// Why a deletion has to wait, with the other resource and its object; none if nothing has to be disowned first.
-    pub(super) because: Option<String>,
-    /// The orphan gates that were evaluated to find out.
-    pub(super) gates: Vec<GateRecord>,
-}
 
 impl Planner<'_> {
     /// Finds an object that has to be disowned first, at the same destination, of another resource than the one at `index`.

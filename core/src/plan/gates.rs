@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::decide::{Gate, Questions, Rendered, current};
-use super::disown_first::PendingDisowning;
 use super::owner::OwnerStatus;
 use super::reads;
 use crate::decision::{FailReason, Failure, NotYet};
@@ -27,6 +26,15 @@ pub(super) struct Record {
     pub(super) gates: Vec<GateRecord>,
     /// Warnings that did not change the decision.
     pub(super) warnings: Vec<Warning>,
+}
+
+/// Whether an object of another resource has to be disowned before an object is deleted.
+#[derive(Debug, Default)]
+pub(super) struct PendingDisowning {
+    /// Why a deletion has to wait, with the other resource and its object; none if nothing has to be disowned first.
+    pub(super) because: Option<String>,
+    /// The orphan gates that were evaluated to find out.
+    pub(super) gates: Vec<GateRecord>,
 }
 
 /// The values from which the questions about a resource are answered.

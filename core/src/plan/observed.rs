@@ -5,7 +5,7 @@ use std::iter;
 
 use super::{Planner, Slot, query, reads};
 use crate::keys;
-use crate::manifest::is_label_value;
+use crate::labels::is_label_value;
 use crate::observation::{Observation, Query, QueryBy, Version};
 use crate::ownership::Owned;
 use lifecycle_language::scope::Scope;

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 
 use crate::destination::Destination;
 use crate::keys;
+use crate::labels;
 use crate::observation::{Query, QueryBy};
-use crate::task::compile::labels;
 use crate::task::kinds::{NameRule, is_namespaced, name_rule};
 use crate::task::{DiscoverBy, Discovery, Resource, TransportKind};
 use lifecycle_language::scope::Scope;

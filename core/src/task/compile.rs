@@ -12,7 +12,6 @@
 
 mod check;
 mod gates;
-pub(crate) mod labels;
 mod manifest;
 mod members;
 mod names;
@@ -23,6 +22,7 @@ mod post;
 mod preconditions;
 mod resources;
 mod retention;
+mod when;
 
 use lifecycle_config::decode::{Typing, decode};
 use lifecycle_config::diagnostics::Diagnostics;

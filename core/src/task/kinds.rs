@@ -3,7 +3,7 @@
 //! Custom kinds and those of other API servers are unknown here.
 
 use crate::id::GroupVersionKind;
-use crate::task::compile::labels::is_subdomain;
+use crate::labels::is_subdomain;
 
 /// The cluster-scoped kinds of Kubernetes, by API group.
 const CLUSTER_SCOPED: [(&str, &[&str]); 13] = [

@@ -277,6 +277,15 @@ pub struct ResourceSpec {
     pub lifecycle: Option<LifecycleSpec>,
 }
 
+impl ResourceSpec {
+    /// The name of the resource, from either of its keys.
+    #[must_use]
+    pub fn any_name(&self) -> Option<&str> {
+        let names = self.name.iter().chain(&self.alias);
+        names.map(String::as_str).find(|name| !name.is_empty())
+    }
+}
+
 /// The owner of a resource's objects.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

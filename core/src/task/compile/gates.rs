@@ -3,7 +3,8 @@
 
 use super::check::{Checker, Key, Place};
 use super::patch;
-use crate::task::spec::{GateSpec, LifecycleSpec, PropagationSpec, ResourceSpec, WhenSpec};
+use super::when::{expression, when};
+use crate::task::spec::{GateSpec, LifecycleSpec, PropagationSpec, ResourceSpec};
 use crate::task::{DeleteGate, Gates, PropagationPolicy, Recreate};
 use lifecycle_language::cel::Expression;
 
@@ -80,24 +81,6 @@ fn orphan(checker: &mut Checker<'_>, lifecycle: &LifecycleSpec, place: &Place<'_
     let named = [("orphan", &lifecycle.orphan), ("detach", &lifecycle.detach)];
     let gates = named.map(|(name, gate)| when(checker, &gate.as_ref()?.when, &place.key(name), Key::New));
     gates.into_iter().flatten().next()
-}
-
-/// Compiles the `when` of the gate at `place`.
-pub(super) fn when(checker: &mut Checker<'_>, spec: &WhenSpec, place: &Place<'_>, key: Key) -> Option<Expression> {
-    expression(checker, spec, &place.key("when"), key)
-}
-
-fn expression(checker: &mut Checker<'_>, spec: &WhenSpec, place: &Place<'_>, key: Key) -> Option<Expression> {
-    let known = checker.known;
-    let place = place.key("expression");
-    if spec.expression.trim().is_empty() {
-        // The Go adapter ignores an empty expression, but a blank one would count as true, and could delete.
-        if !spec.expression.is_empty() {
-            checker.error(&place, "is required");
-        }
-        return None;
-    }
-    checker.expression(&place, &spec.expression, known, key)
 }
 
 fn propagation(spec: Option<PropagationSpec>) -> PropagationPolicy {

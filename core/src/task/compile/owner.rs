@@ -9,7 +9,6 @@ use std::collections::BTreeMap;
 use lifecycle_config::decode::suggest;
 
 use super::check::{Checker, Place};
-use super::resources::name_of;
 use crate::task::spec::{ClientSpec, ResourceSpec};
 use crate::task::{Manifest, Resource, kinds};
 use lifecycle_language::template::Part;
@@ -23,7 +22,7 @@ pub(super) fn compile(
     place: &Place<'_>,
 ) {
     let mut places = BTreeMap::new();
-    for (index, name) in specs.iter().map(name_of).enumerate() {
+    for (index, name) in specs.iter().map(ResourceSpec::any_name).enumerate() {
         places.entry(name).or_insert(index);
     }
     for (index, spec) in specs.iter().enumerate() {
@@ -62,7 +61,7 @@ fn resolve(
         let message = "Kubernetes' garbage collection does not reach objects that maestro applies";
         checker.error_with_help(place, message, "remove `owner`, and give the resource a delete gate");
     }
-    let own = specs.get(index).and_then(name_of);
+    let own = specs.get(index).and_then(ResourceSpec::any_name);
     if own == Some(owner) {
         checker.error_with_help(place, format!("`{owner}` cannot own itself"), "name an earlier resource");
         return None;
@@ -95,11 +94,11 @@ fn resolve(
 
 fn missing(checker: &mut Checker<'_>, specs: &[ResourceSpec], index: usize, owner: &str, place: &Place<'_>) {
     let mut around = specs.iter().filter(|spec| spec.nested_discoveries.iter().any(|nested| nested.name == owner));
-    if let Some(around) = around.find_map(name_of) {
+    if let Some(around) = around.find_map(ResourceSpec::any_name) {
         let message = format!("`{owner}` is a nested discovery of `{around}`, which cannot own an object");
         return checker.error_with_help(place, message, format!("name `{around}`"));
     }
-    let earlier: Vec<&str> = specs.iter().take(index).filter_map(name_of).collect();
+    let earlier: Vec<&str> = specs.iter().take(index).filter_map(ResourceSpec::any_name).collect();
     let help = match suggest(owner, &earlier) {
         Some(similar) => format!("did you mean `{similar}`?"),
         None if earlier.is_empty() => "there is no earlier resource; put the owner first".to_owned(),

@@ -5,7 +5,8 @@
 use serde_json::Value;
 
 use super::check::{Checker, Key, Place};
-use super::{gates, manifest};
+use super::manifest;
+use super::when::when;
 use crate::patch;
 use crate::task::Patch;
 use crate::task::spec::{PatchSpec, ResourceSpec};
@@ -14,7 +15,7 @@ use crate::task::spec::{PatchSpec, ResourceSpec};
 pub(super) fn compile(checker: &mut Checker<'_>, specs: &[PatchSpec], place: &Place<'_>, is_owned: bool) -> Vec<Patch> {
     let entries = specs.iter().enumerate().filter_map(|(index, spec)| {
         let place = place.index(index);
-        let when = gates::when(checker, &spec.when, &place, Key::New);
+        let when = when(checker, &spec.when, &place, Key::New);
         let place = place.key("document");
         if spec.document.is_empty() {
             if !checker.is_reported(&place) {

@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 
 use super::check::{Checker, Place};
-use super::{gates, labels, manifest, owner, patch, retention};
+use super::{gates, manifest, owner, patch, retention};
+use crate::labels;
 use crate::task::spec::{ClientSpec, DiscoverySpec, ResourceSpec, TransportSpec};
 use crate::task::{DiscoverBy, Discovery, NestedDiscovery, Resource, TransportKind, kinds};
 use lifecycle_language::template::Template;
@@ -32,12 +33,6 @@ pub(super) fn compile(checker: &mut Checker<'_>, specs: &[ResourceSpec], place: 
     owner::compile(checker, specs, &mut resources, place);
     warn_about_collisions(checker, specs, &taken, place);
     resources.into_iter().flatten().collect()
-}
-
-/// Returns the name of a resource, from either of its keys.
-pub(super) fn name_of(spec: &ResourceSpec) -> Option<&str> {
-    let names = spec.name.iter().chain(&spec.alias);
-    names.map(String::as_str).find(|name| !name.is_empty())
 }
 
 fn name<'d>(checker: &mut Checker<'_>, spec: &ResourceSpec, place: &Place<'d>) -> Option<(String, Place<'d>)> {
