@@ -5,76 +5,57 @@
 //! template with a branch, or one that does not render for a sample, is not judged.
 
 use jiff::Timestamp;
-use lifecycle_config::document::Path;
 use serde_json::{Map, Value, json};
 
 use super::{Linter, resources};
-use lifecycle_core::task::Resource;
 use lifecycle_core::task::kinds::{self, NameRule};
 use lifecycle_language::scope::Scope;
-use lifecycle_language::template::{Part, Template, Tree};
+use lifecycle_language::template::{Part, Template};
+
+/// The clock of the sample events with which the lint renders names: 2026-01-02T12:00:00Z, an arbitrary time.
+const NOON: i64 = 1_767_355_200;
+
+/// How many characters of a name a warning shows.
+const SHOWN: usize = 60;
 
 pub(super) fn lint(linter: &mut Linter<'_>) {
-    let task = linter.task;
-    for (path, resource) in resources(task) {
-        let at = path.key("manifest");
-        if let Some(tree) = resource.manifest.structure() {
-            metadata(linter, &at, resource, &tree);
+    for (path, resource) in resources(linter.task) {
+        let Some(tree) = resource.manifest.structure() else { continue };
+        for (key, rule) in [("name", kinds::name_rule(&resource.kind)), ("namespace", NameRule::Label)] {
+            let (samples, reads_time) = match tree.part(&["metadata", key]) {
+                Part::Literal(Value::String(name)) => (vec![name.clone()], false),
+                Part::Template(template) => (samples(template), reads_time(template)),
+                Part::Literal(_) | Part::Absent | Part::Uncertain => continue,
+            };
+            let faults: Option<Vec<String>> = samples.iter().map(|sample| rule.fault(sample)).collect();
+            let (Some(sample), Some([fault, ..])) = (samples.first(), faults.as_deref()) else { continue };
+            let manifest = path.key("manifest");
+            let place = linter.place_or(manifest.key("metadata").key(key), &manifest);
+            let shown: String = sample.chars().take(SHOWN).collect();
+            let message = format!("gives names like \"{shown}\", which Kubernetes refuses: {fault}");
+            // RFC 3339 writes these characters, which names may not have.
+            let help = if reads_time && ["`T`", "`Z`", "`:`"].iter().any(|character| fault.ends_with(character)) {
+                "write the time as `{{ .now | date \"20060102-150405\" }}`"
+            } else {
+                rule.cure()
+            };
+            linter.warn(&place, message, help.to_owned());
         }
     }
 }
 
-fn metadata(linter: &mut Linter<'_>, manifest: &Path, resource: &Resource, tree: &Tree) {
-    let rules = [("name", kinds::name_rule(&resource.kind)), ("namespace", NameRule::Label)];
-    for (key, rule) in rules {
-        let Some(fault) = fault(tree.part(&["metadata", key]), rule) else { continue };
-        let inline = manifest.key("metadata").key(key);
-        let is_there = linter.document.node(&inline).is_some();
-        let place = if is_there { inline } else { manifest.clone() };
-        let what = if is_there { String::new() } else { format!("`metadata.{key}` ") };
-        linter.warn(&place, format!("{what}{}", fault.message), fault.help);
-    }
+fn reads_time(template: &Template) -> bool {
+    template.reads_clock() || template.variables().contains("now")
 }
 
-struct Fault {
-    message: String,
-    help: String,
-}
-
-fn fault(name: Part<'_>, rule: NameRule) -> Option<Fault> {
-    match name {
-        Part::Literal(Value::String(name)) => {
-            let fault = rule.fault(name)?;
-            let message = format!("is the name \"{}\", which Kubernetes refuses: {fault}", shortened(name));
-            Some(Fault { message, help: rule.cure().to_owned() })
-        }
-        Part::Template(template) => rendered(template, rule),
-        Part::Literal(_) | Part::Absent | Part::Uncertain => None,
-    }
-}
-
-/// The fault that every rendered sample of a template has.
-fn rendered(template: &Template, rule: NameRule) -> Option<Fault> {
+/// The texts that a template renders to if every variable is a text, or a number; none if it has branches.
+fn samples(template: &Template) -> Vec<String> {
     if template.reads_root() || template.has_branch() {
-        return None;
+        return Vec::new();
     }
-    let samples: Vec<String> = [json!("x1"), json!(1)].iter().filter_map(|leaf| sample(template, leaf)).collect();
-    let faults: Option<Vec<String>> = samples.iter().map(|sample| rule.fault(sample)).collect();
-    let (sample, fault) = (samples.first()?, faults?.into_iter().next()?);
-    let message = format!("renders to names like \"{}\", which Kubernetes refuses: {fault}", shortened(sample));
-    let reads_time = template.reads_clock() || template.variables().contains("now");
-    let help = if reads_time && TIME.iter().any(|character| fault.ends_with(character)) {
-        "write the time as `{{ .now | date \"20060102-150405\" }}`".to_owned()
-    } else {
-        rule.cure().to_owned()
-    };
-    Some(Fault { message, help })
+    [json!("x1"), json!(1)].iter().filter_map(|leaf| sample(template, leaf)).collect()
 }
 
-/// Characters of RFC 3339 times that names may not have, as they end the text of a fault.
-const TIME: [&str; 3] = ["`T`", "`Z`", "`:`"];
-
-/// The text that a template renders to if every variable is `leaf`.
 fn sample(template: &Template, leaf: &Value) -> Option<String> {
     let mut scope = Scope::new(Timestamp::from_second(NOON).ok()?);
     let mut variables = Map::new();
@@ -88,9 +69,6 @@ fn sample(template: &Template, leaf: &Value) -> Option<String> {
     // `printf` renders a sample of the wrong type as `%!d(string=x1)`.
     (!text.contains("%!")).then_some(text)
 }
-
-/// The clock of the sample events with which the lint renders names: 2026-01-02T12:00:00Z, an arbitrary time.
-const NOON: i64 = 1_767_355_200;
 
 fn set(object: &mut Map<String, Value>, path: &[&str], leaf: &Value) {
     let Some((first, rest)) = path.split_first() else { return };
@@ -107,12 +85,4 @@ fn set(object: &mut Map<String, Value>, path: &[&str], leaf: &Value) {
     if let Value::Object(below) = below {
         set(below, rest, leaf);
     }
-}
-
-fn shortened(name: &str) -> String {
-    const SHOWN: usize = 60;
-    if name.chars().count() <= SHOWN {
-        return name.to_owned();
-    }
-    name.chars().take(SHOWN).chain(['…']).collect()
 }

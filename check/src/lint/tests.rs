@@ -126,11 +126,6 @@ fn check_warns_of_discoveries_that_read_an_absent_object() {
 }
 
 #[test]
-fn check_warns_of_manifests_that_read_their_own_object() {
-    insta::assert_snapshot!(rendered(&waiting::own_objects()));
-}
-
-#[test]
 fn check_warns_of_reports_with_a_constant_identity() {
     insta::assert_snapshot!(rendered(&silent::constants()));
 }

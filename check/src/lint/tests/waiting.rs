@@ -145,29 +145,6 @@ pub(super) fn discoveries() -> Vec<(&'static str, String)> {
                 "",
             ),
         ),
-        (
-            "nested discoveries that read each other",
-            inside(
-                "{name: one, discovery: {by_name: \"{{ .resources.two.a }}\"}}, {name: two, discovery: {by_name: \"{{ .resources.one.a }}\"}}",
-            ),
-        ),
-    ]
-}
-
-fn manifest(data: &str) -> String {
-    with_params(resource("job", "").replace("{name: job}}", &format!("{{name: job}}, spec: {{a: '{data}'}}}}")))
-}
-
-pub(super) fn own_objects() -> Vec<(&'static str, String)> {
-    vec![
-        ("a manifest that reads its own object", manifest("{{ .resources.job.spec.a }}")),
-        (
-            "a text that reads its own object",
-            manifest("").replace(
-                "manifest: {apiVersion: example.io/v1, kind: Task, metadata: {name: job}, spec: {a: ''}}",
-                "manifest: |\n      apiVersion: example.io/v1\n      kind: Task\n      metadata: {name: job}\n      spec: {a: {{ .resources.job.spec.a }}}",
-            ),
-        ),
     ]
 }
 
@@ -231,20 +208,6 @@ pub(super) fn in_order() -> Vec<(&'static str, String)> {
             "nested discoveries that read the one before and their parent",
             inside(
                 "{name: one, discovery: {by_name: \"{{ .resources.job.status.a }}\"}}, {name: two, discovery: {by_name: \"{{ .resources.one.a }}\"}}",
-            ),
-        ),
-        (
-            "a manifest that asks first whether its object is there",
-            manifest("{{ with index .resources \"job\" }}{{ .spec.a }}{{ end }}"),
-        ),
-        (
-            "a manifest of an object that others create",
-            manifest("{{ .resources.job.spec.a }}").replace(
-                "    discovery: {by_name: job}\n",
-                &format!(
-                    "    discovery: {{by_name: job}}\n{}",
-                    written(&[("apply", "false"), (PATCH, "dig(resources.job, 'metadata.annotations.a') != 'b'")])
-                ),
             ),
         ),
     ]
