@@ -11,3 +11,4 @@ mod gate_values;
 pub mod lint;
 pub mod order;
 pub mod reach;
+mod written;

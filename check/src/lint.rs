@@ -34,7 +34,6 @@ use std::collections::BTreeSet;
 use lifecycle_config::diagnostics::{Diagnostics, Severity};
 use lifecycle_config::document::{Document, Path};
 
-pub(crate) use self::disowning::deleted_namespaces;
 use crate::gate_values::Own;
 use lifecycle_core::task::{Recreate, Resource, Task};
 use lifecycle_language::cel::{Expression, Presence};

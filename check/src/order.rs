@@ -5,8 +5,8 @@
 //! read. Gates can also wait for values that only an event has, which is not listed. Fails: nothing.
 
 use crate::gate_values::{excluded_by, own_value};
-use crate::lint::deleted_namespaces;
-use lifecycle_core::task::{DiscoverBy, Resource, Task};
+use crate::written::{deleted_namespace, namespace_of};
+use lifecycle_core::task::{Resource, Task};
 use lifecycle_language::cel::{Expression, Presence};
 
 /// What one resource waits for.
@@ -76,7 +76,7 @@ impl<'t> Order<'t> {
         let resource = &task.resources[index];
         let gates = &resource.gates;
         let wait = |index: usize, because| Wait { index, name: &task.resources[index].name, because };
-        let namespace = namespace_of(task, index);
+        let namespace = namespace_of(task, resource);
         let mut creation: Vec<Wait<'t>> = resource.owner.map(|owner| wait(owner, Because::Owner)).into_iter().collect();
         creation.extend(namespace.filter(|it| resource.owner != Some(*it)).map(|it| wait(it, Because::Namespace)));
         let asked = [("when", &gates.when), ("create", &gates.create), ("apply", &gates.apply)];
@@ -96,29 +96,17 @@ impl<'t> Order<'t> {
                 .filter(|(_, other)| other.gates.orphan.is_some() && other.transport.can_meet(&resource.transport));
             deletion.extend(disowned.map(|(other, _)| wait(other, Because::Disowned)));
         }
-        let deleted = deleted_namespaces(task);
-        let of_namespace = resource.discovery.namespace.as_ref().and_then(|name| deleted.get(name.source()).copied());
         let end = match (gates.orphan.is_some(), delete.is_some()) {
             (true, true) => End::DeletedOrDisowned,
             (true, false) => End::Disowned,
             (false, true) => End::Deleted,
             (false, false) => {
-                let owner = resource.owner.map(|owner| task.resources[owner].name.as_str());
-                owner.or(of_namespace).map_or(End::Stays, End::With)
+                let other = resource.owner.or_else(|| deleted_namespace(task, resource));
+                other.map_or(End::Stays, |other| End::With(&task.resources[other].name))
             }
         };
         Self { resource, creation, deletion, end }
     }
-}
-
-/// The resource whose object is the namespace of the resource at `index`.
-fn namespace_of(task: &Task, index: usize) -> Option<usize> {
-    let namespace = task.resources[index].discovery.namespace.as_ref()?.source();
-    task.resources.iter().position(|resource| {
-        resource.kind.group.is_empty()
-            && resource.kind.kind == "Namespace"
-            && matches!(&resource.discovery.by, DiscoverBy::Name(name) if name.source() == namespace)
-    })
 }
 
 type Cause = fn(&'static str) -> Because;

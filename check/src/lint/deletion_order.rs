@@ -7,7 +7,8 @@ use lifecycle_config::document::Path;
 
 use super::{Linter, is_created};
 use crate::gate_values::abstract_value;
-use lifecycle_core::task::{DiscoverBy, Resource, Task};
+use crate::written::namespace_of;
+use lifecycle_core::task::{Resource, Task};
 use lifecycle_language::cel::{Presence, Relation};
 
 /// `awaited` lists, for each resource, those that have to be gone before its delete gate holds; `places` has the paths
@@ -61,13 +62,6 @@ fn is_created_beside(task: &Task, index: usize, other: usize) -> bool {
 /// Whether an object cannot be there without the object of the resource at `index`: it is in that namespace, or Kubernetes
 /// deletes it with that owner.
 fn is_gone_without(task: &Task, resource: &Resource, index: usize) -> bool {
-    let place = &task.resources[index];
-    let is_inside = match &place.discovery.by {
-        DiscoverBy::Name(name) if place.kind.kind == "Namespace" && place.kind.group.is_empty() => {
-            resource.discovery.namespace.as_ref().is_some_and(|namespace| namespace.source() == name.source())
-        }
-        DiscoverBy::Name(_) | DiscoverBy::Labels(_) => false,
-    };
     let mut owners = std::iter::successors(resource.owner, |owner| task.resources[*owner].owner);
-    is_inside || owners.any(|owner| owner == index)
+    namespace_of(task, resource) == Some(index) || owners.any(|owner| owner == index)
 }

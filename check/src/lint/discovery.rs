@@ -1,10 +1,11 @@
 //! Warns of objects that their own discovery does not find, and of two resources that are the same object.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use lifecycle_config::document::Path;
 
 use super::{Linter, resources};
+use crate::written::{is_same, metadata, namespace};
 use lifecycle_core::id::GroupVersionKind;
 use lifecycle_core::keys;
 use lifecycle_core::task::{DiscoverBy, Discovery, Manifest, Resource, TransportKind, kinds};
@@ -24,83 +25,53 @@ pub(super) fn lint(linter: &mut Linter<'_>) {
         clock(linter, &path, resource);
         namespaces(linter, &path, resource);
     }
-    let mut places: BTreeMap<Place<'_>, FirstOf> = BTreeMap::new();
-    for (index, (path, resource)) in resources(task).enumerate() {
-        let Some(place) = Place::of(resource) else { continue };
-        let first = places.entry(place).or_default();
-        let (twin, known) = match resource.gates.hold_back() {
-            // Two entries for one object may take turns if gates choose between them.
-            true => (first.unchosen, &mut first.chosen),
-            false => (first.chosen.into_iter().chain(first.unchosen).min(), &mut first.unchosen),
-        };
-        known.get_or_insert(index);
+    let places: Vec<_> = task.resources.iter().map(place).collect();
+    for (index, (path, resource)) in resources(task).enumerate().filter(|(index, _)| places[*index].is_some()) {
+        // Two entries for one object may take turns if gates choose between them.
+        let take_turns = |other: usize| task.resources[other].gates.hold_back() && resource.gates.hold_back();
+        let twin = (0..index).find(|&other| places[other] == places[index] && !take_turns(other));
         if let Some(other) = twin {
             twins(linter, &path, other);
         }
     }
 }
 
-/// The first two entries for one object: one with gates that choose between entries, and one without.
-#[derive(Default)]
-struct FirstOf {
-    chosen: Option<usize>,
-    unchosen: Option<usize>,
-}
-
-/// The key of the discovery that excludes the resource's own manifest, and the reason.
+/// The key of the discovery that excludes the resource's own manifest, and what the manifest has there.
 fn mismatch(resource: &Resource) -> Option<(Vec<&str>, String)> {
     let Manifest::Inline(tree) = &resource.manifest else { return None };
     let Discovery { namespace, by } = &resource.discovery;
-    let written = |keys: &[&str]| match tree.part(keys) {
-        Part::Literal(value) => value.as_str(),
-        Part::Absent | Part::Template(_) | Part::Uncertain => None,
+    let has = |keys: &[&str], value: &dyn std::fmt::Display| format!("its `metadata.{}` is {value}", keys.join("."));
+    let differs = |keys: &[&str], wanted: &Template| match tree.part(&[&["metadata"], keys].concat()) {
+        part @ Part::Literal(value) if is_same(&part, wanted) == Some(false) => Some(has(keys, value)),
+        Part::Literal(_) | Part::Template(_) | Part::Absent | Part::Uncertain => None,
     };
-    if let Some(wanted) = namespace.as_ref().and_then(Template::as_literal).filter(|wanted| !wanted.is_empty())
-        && let Some(namespace) = written(&["metadata", "namespace"]).filter(|namespace| *namespace != wanted)
+    let namespace = namespace.as_ref().filter(|namespace| !namespace.source().is_empty());
+    if let Some(fault) = namespace.and_then(|namespace| differs(&["namespace"], namespace)) {
+        return Some((vec!["namespace"], fault));
+    }
+    let labels = match by {
+        DiscoverBy::Name(name) => return Some((vec!["by_name"], differs(&["name"], name)?)),
+        DiscoverBy::Labels(labels) => labels,
+    };
+    if let Part::Literal(written) = tree.part(&["metadata", "labels", keys::RESOURCE])
+        && written.as_str().is_some_and(|written| written != resource.name)
     {
-        return Some((vec!["namespace"], format!("that is in the namespace \"{namespace}\"")));
+        return Some((vec!["by_selectors"], has(&["labels", keys::RESOURCE], written)));
     }
-    match by {
-        DiscoverBy::Name(name) => {
-            let name = name.as_literal()?;
-            let written = written(&["metadata", "name"]).filter(|written| *written != name)?;
-            Some((vec!["by_name"], format!("that is named \"{written}\"")))
-        }
-        DiscoverBy::Labels(labels) => {
-            let written = written(&["metadata", "labels", keys::RESOURCE]).filter(|written| *written != resource.name);
-            let of_another = written.map(|written| {
-                (
-                    vec!["by_selectors"],
-                    format!("that says of itself to be \"{written}\", by the label `{}`", keys::RESOURCE),
-                )
-            });
-            of_another.or_else(|| {
-                labels.iter().find_map(|(key, value)| {
-                    let key = key.as_literal()?;
-                    let fault =
-                        label_fault(resource, tree.part(&["metadata", "labels", key]), key, value.as_literal())?;
-                    Some((vec!["by_selectors", "label_selector", key], fault))
-                })
-            })
-        }
-    }
-}
-
-/// Why the selector does not match a label of the manifest; `wanted` is none if the selector's value is a template.
-fn label_fault(resource: &Resource, label: Part<'_>, key: &str, wanted: Option<&str>) -> Option<String> {
-    match label {
-        Part::Literal(value) => {
-            let written = value.as_str().filter(|written| Some(*written) != wanted)?;
-            wanted.map(|_| format!("that has \"{written}\" there"))
-        }
-        // The adapter sets these labels where the author leaves them out.
-        Part::Absent if key == keys::ADAPTER || key == keys::RESOURCE_ID => None,
-        Part::Absent if key == keys::RESOURCE => {
-            wanted.filter(|wanted| *wanted != resource.name).map(|_| format!("that gets \"{}\" there", resource.name))
-        }
-        Part::Absent => Some("that has no such label".to_owned()),
-        Part::Template(_) | Part::Uncertain => None,
-    }
+    labels.iter().find_map(|(key, wanted)| {
+        let key = key.as_literal()?;
+        let path = ["labels", key];
+        let fault = match tree.part(&["metadata", "labels", key]) {
+            // The adapter sets these labels where the author leaves them out.
+            Part::Absent if key == keys::ADAPTER || key == keys::RESOURCE_ID => None,
+            Part::Absent if key == keys::RESOURCE => {
+                wanted.as_literal().filter(|wanted| *wanted != resource.name).map(|_| has(&path, &resource.name))
+            }
+            Part::Absent => Some(has(&path, &"absent")),
+            Part::Literal(_) | Part::Template(_) | Part::Uncertain => differs(&path, wanted),
+        };
+        Some((vec!["by_selectors", "label_selector", key], fault?))
+    })
 }
 
 /// Warns of a discovery by a name with the time in it, which differs on each event.
@@ -124,7 +95,7 @@ fn namespaces(linter: &mut Linter<'_>, path: &Path, resource: &Resource) {
         return;
     }
     let kind = &resource.kind.kind;
-    let written = written(resource, "namespace").filter(|namespace| !is_empty(namespace));
+    let written = metadata(resource, "namespace").filter(|namespace| !is_empty(namespace));
     let message = match (kinds::is_namespaced(&resource.kind), written) {
         (Some(false), _) | (None, None) => return,
         (Some(true), _) => format!(
@@ -143,50 +114,23 @@ fn namespaces(linter: &mut Linter<'_>, path: &Path, resource: &Resource) {
     linter.warn(&path.key("discovery").key("by_name"), message, help);
 }
 
-/// Kind, namespace and name of a resource's object, as written: two resources with the same are one object.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Place<'r> {
-    kind: (&'r str, &'r str, &'r str),
-    namespace: &'r str,
-    name: &'r str,
-    /// The labels of the selector; none if discovery is by name.
-    selector: Option<BTreeSet<(&'r str, &'r str)>>,
-}
+/// Kind, namespace and name of a resource's object, as written, and the labels of its selector if it has one: two
+/// resources with the same are one object.
+type Place<'r> = (&'r GroupVersionKind, &'r str, &'r str, BTreeSet<(&'r str, &'r str)>);
 
-impl<'r> Place<'r> {
-    /// The place of a resource's object; none if the manifest's name or namespace is not known before an event.
-    fn of(resource: &'r Resource) -> Option<Self> {
-        if !matches!(resource.transport, TransportKind::Kubernetes) {
-            return None;
+/// The place of a resource's object; none if its name or namespace is not known before an event.
+fn place(resource: &Resource) -> Option<Place<'_>> {
+    if !matches!(resource.transport, TransportKind::Kubernetes) {
+        return None;
+    }
+    let (name, selector) = match &resource.discovery.by {
+        DiscoverBy::Name(name) => (name.source(), BTreeSet::new()),
+        DiscoverBy::Labels(labels) => {
+            let labels = labels.iter().map(|(key, value)| (key.source(), value.source()));
+            (metadata(resource, "name")?, labels.collect())
         }
-        let GroupVersionKind { group, version, kind } = &resource.kind;
-        let (name, selector) = match &resource.discovery.by {
-            DiscoverBy::Name(name) => (name.source(), None),
-            DiscoverBy::Labels(labels) => (written(resource, "name")?, Some(sources(labels))),
-        };
-        Some(Self { kind: (group, version, kind), namespace: namespace(resource)?, name, selector })
-    }
-}
-
-fn sources(labels: &[(Template, Template)]) -> BTreeSet<(&str, &str)> {
-    labels.iter().map(|(key, value)| (key.source(), value.source())).collect()
-}
-
-/// The source text of the namespace; empty if there is none, and `None` if it is not known before an event.
-pub(super) fn namespace(resource: &Resource) -> Option<&str> {
-    let of_discovery = resource.discovery.namespace.as_ref().map(Template::source);
-    of_discovery.filter(|namespace| !namespace.is_empty()).or_else(|| written(resource, "namespace"))
-}
-
-/// The source text of a key of the manifest's metadata; empty if the key is missing.
-fn written<'r>(resource: &'r Resource, key: &str) -> Option<&'r str> {
-    let Manifest::Inline(tree) = &resource.manifest else { return None };
-    match tree.part(&["metadata", key]) {
-        Part::Literal(value) => value.as_str(),
-        Part::Template(template) => Some(template.source()),
-        Part::Absent => Some(""),
-        Part::Uncertain => None,
-    }
+    };
+    Some((&resource.kind, namespace(resource)?, name, selector))
 }
 
 fn twins(linter: &mut Linter<'_>, path: &Path, other: usize) {

@@ -1,25 +1,23 @@
 //! Warns of orphan and delete gates that can hold together, and of objects that are disowned in a namespace which
 //! the task deletes.
 
-use std::collections::HashMap;
-
 use super::{Gate, Kind, Linter, Own, Task, gates_of, resources};
-use lifecycle_core::task::DiscoverBy;
+use crate::written::deleted_namespace;
+use lifecycle_core::task::Resource;
 use lifecycle_language::cel::{Presence, Relation};
 
 pub(super) fn lint(linter: &mut Linter<'_>) {
-    let deleted = deleted_namespaces(linter.task);
     for (path, resource) in resources(linter.task) {
         let gates = gates_of(linter, &path, resource);
         let gate = |kind: Kind| gates.iter().find(|gate| gate.kind == kind);
         if let (Some(orphan), Some(delete)) = (gate(Kind::Orphan), gate(Kind::Delete)) {
             conflict(linter, &Own::of(linter.task, resource), orphan, delete);
         }
-        let namespace = resource.discovery.namespace.as_ref().and_then(|namespace| deleted.get(namespace.source()));
+        let namespace = deleted_namespace(linter.task, resource).map(|index| &linter.task.resources[index]);
         if let (Some(orphan), Some(namespace)) = (gate(Kind::Orphan), namespace)
             && !is_kept(linter.task, namespace, &Own::of(linter.task, resource), orphan)
         {
-            let name = &resource.name;
+            let (name, namespace) = (&resource.name, &namespace.name);
             let message = format!(
                 "disowns `{name}` in the namespace that `{namespace}` deletes: Kubernetes deletes every object in a namespace with it"
             );
@@ -32,24 +30,10 @@ pub(super) fn lint(linter: &mut Linter<'_>) {
 }
 
 /// Whether the namespace's delete gate never holds in an event in which this orphan gate holds.
-fn is_kept(task: &Task, namespace: &str, own: &Own<'_>, orphan: &Gate<'_>) -> bool {
-    let Some(namespace) = task.resources.iter().find(|resource| resource.name == namespace) else { return false };
+fn is_kept(task: &Task, namespace: &Resource, own: &Own<'_>, orphan: &Gate<'_>) -> bool {
     let Some(delete) = &namespace.gates.delete else { return false };
     let delete = Own::of(task, namespace).value(&delete.when, Presence::Present);
     matches!(own.value(orphan.expression, Presence::Present).relation(&delete), Relation::Apart)
-}
-
-/// The resources that delete a namespace, by the source text of the namespace's name.
-pub(crate) fn deleted_namespaces(task: &Task) -> HashMap<&str, &str> {
-    let namespaces =
-        task.resources.iter().filter(|resource| resource.kind.kind == "Namespace" && resource.kind.group.is_empty());
-    let deleted = namespaces.filter(|resource| resource.gates.delete.is_some());
-    deleted
-        .filter_map(|resource| match &resource.discovery.by {
-            DiscoverBy::Name(name) => Some((name.source(), resource.name.as_str())),
-            DiscoverBy::Labels(_) => None,
-        })
-        .collect()
 }
 
 /// Warns of an orphan gate and a delete gate that can hold together while the object is live.

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use super::status::{Entries, Status, expression_of, member};
 use super::waits::{absences, stays};
-use super::{Linter, disowning, reports};
+use super::{Linter, reports};
 use lifecycle_core::task::{PayloadNode, PayloadSource, Resource};
 use lifecycle_language::cel::Expression;
 
@@ -74,9 +74,8 @@ fn awaited<'t>(linter: &Linter<'t>, status: &Expression) -> Vec<&'t Resource> {
     };
     let condition = status.condition_of("True");
     let absent: BTreeSet<usize> = condition.map(|condition| absences(task, None, &condition)).unwrap_or_default();
-    let deleted = disowning::deleted_namespaces(task);
     let waits = |(index, resource): &(usize, &Resource)| {
-        !goes(resource) && (reads_outcome(resource) || absent.contains(index) && stays(task, resource, &deleted, None))
+        !goes(resource) && (reads_outcome(resource) || absent.contains(index) && stays(task, resource, None))
     };
     task.resources.iter().enumerate().filter(waits).map(|(_, resource)| resource).collect()
 }

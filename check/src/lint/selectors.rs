@@ -8,6 +8,7 @@ use lifecycle_config::document::Path;
 
 use super::variation::{Variation, variations};
 use super::{Linter, resources};
+use crate::written::is_same;
 use lifecycle_core::id::is_same_kind;
 use lifecycle_core::keys;
 use lifecycle_core::task::{DiscoverBy, Manifest, Resource, Task};
@@ -71,11 +72,7 @@ fn has_varying_name(task: &Task, manifest: &Tree) -> bool {
 /// Whether the selector of `other` certainly finds every object of the manifest of `resource`.
 fn finds_all(other: &Resource, resource: &Resource, manifest: &Tree) -> bool {
     let DiscoverBy::Labels(labels) = &other.discovery.by else { return false };
-    let is = |wanted: &Template, written: Part<'_>| match written {
-        Part::Literal(value) => wanted.as_literal().is_some_and(|wanted| value.as_str() == Some(wanted)),
-        Part::Template(template) => template.source() == wanted.source(),
-        Part::Absent | Part::Uncertain => false,
-    };
+    let is = |wanted: &Template, written: Part<'_>| is_same(&written, wanted) == Some(true);
     let namespace = other.discovery.namespace.as_ref();
     other.transport.can_meet(&resource.transport)
         && is_same_kind(&other.kind, &resource.kind)

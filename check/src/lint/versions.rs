@@ -68,8 +68,8 @@ fn fixed_name(linter: &mut Linter<'_>, path: &Path, resource: &Resource) {
     if varying.contains(&Variation::Event) || varying.contains(&Variation::Deployment) {
         return;
     }
-    let inline = path.key("manifest").key("metadata").key("name");
-    let place = if linter.document.node(&inline).is_some() { inline } else { path.key("manifest") };
+    let manifest = path.key("manifest");
+    let place = linter.place_or(manifest.key("metadata").key("name"), &manifest);
     let message = match resource.gates.recreate {
         Some(_) => {
             "is the same for every version: while a former version is kept, each recreation fails with `VersionNameTaken`"

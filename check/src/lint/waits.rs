@@ -1,13 +1,13 @@
 //! Warns of delete gates that wait for an object which nothing deletes, and of orphan gates that wait for the
 //! deletion of an owner.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
 use lifecycle_config::document::Path;
 
-use super::discovery::namespace;
-use super::{Gate, Kind, Linter, deletion_order, disowning, gates_of, is_created, is_in_circle, resources};
+use super::{Gate, Kind, Linter, deletion_order, gates_of, is_created, is_in_circle, resources};
 use crate::gate_values::excluded_by;
+use crate::written::{deleted_namespace, namespace};
 use lifecycle_core::task::{DiscoverBy, Resource, Task};
 use lifecycle_language::cel::{Expression, Presence};
 use lifecycle_language::template::Part;
@@ -29,14 +29,13 @@ pub(super) fn lint(linter: &mut Linter<'_>) {
         }
     }
     deletion_order::lint(linter, &awaited, &places);
-    let deleted = disowning::deleted_namespaces(task);
     for (index, place) in places.iter().enumerate() {
         let Some(place) = place else { continue };
         let name = &task.resources[index].name;
         let others = awaited[index].iter().map(|&other| &task.resources[other]);
-        for other in others.filter(|it| stays(task, it, &deleted, Some(index))) {
+        for other in others.filter(|it| stays(task, it, Some(index))) {
             let other_name = &other.name;
-            let goes_along = namespace(other).and_then(|namespace| deleted.get(namespace)) == Some(&name.as_str());
+            let goes_along = deleted_namespace(task, other) == Some(index);
             let why = match other.gates.orphan {
                 Some(_) => format!("`{other_name}` is disowned, never deleted, and stays in `resources`"),
                 None if goes_along => format!("no gate deletes `{other_name}`, which only goes together with `{name}`"),
@@ -83,16 +82,16 @@ pub(super) fn absences(task: &Task, own: Option<usize>, expression: &Expression)
 
 /// Whether the task creates an object that stays: no gate, owner, retention, namespace or time to live deletes it.
 /// An owner or a namespace that itself waits for the object does not delete it: the resource at `waiting`.
-pub(super) fn stays(task: &Task, resource: &Resource, deleted: &HashMap<&str, &str>, waiting: Option<usize>) -> bool {
+pub(super) fn stays(task: &Task, resource: &Resource, waiting: Option<usize>) -> bool {
     let Some(manifest) = resource.manifest.structure() else { return false };
     let is_absent = |keys: &[&str]| matches!(manifest.part(keys), Part::Absent);
-    let waits = |deleter: &str| waiting.is_some_and(|waiting| task.resources[waiting].name == deleter);
     resource.gates.delete.is_none()
         && resource.owner.is_none_or(|owner| waiting == Some(owner))
         && resource.retention.is_none()
         && matches!(resource.discovery.by, DiscoverBy::Name(_))
         && is_absent(&["metadata", "ownerReferences"])
         && is_absent(&["spec", "ttlSecondsAfterFinished"])
-        && namespace(resource).is_some_and(|namespace| deleted.get(namespace).is_none_or(|deleter| waits(deleter)))
+        && namespace(resource).is_some()
+        && deleted_namespace(task, resource).is_none_or(|deleter| waiting == Some(deleter))
         && is_created(task, resource)
 }

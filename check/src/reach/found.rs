@@ -1,6 +1,7 @@
 //! Facts about the objects that a resource's discovery can find, which exclude situations and failures from the
 //! exploration.
 
+use crate::written::is_same;
 use lifecycle_core::keys;
 use lifecycle_core::task::{DiscoverBy, Manifest, Resource, Task, kinds};
 use lifecycle_language::template::{Part, Template, Tree};
@@ -46,16 +47,10 @@ impl Found {
     }
 }
 
-/// Whether a key of the manifest's metadata has the source text of the discovery. A template that reads
-/// `resources` does not count: it can render to another text after an earlier write of the same event.
+/// Whether a key of the manifest's metadata certainly renders to the text for which discovery searches.
 fn is_written(resource: &Resource, keys: &[&str], wanted: &Template) -> bool {
     let Manifest::Inline(tree) = &resource.manifest else { return false };
-    let path: Vec<&str> = std::iter::once("metadata").chain(keys.iter().copied()).collect();
-    match tree.part(&path) {
-        Part::Literal(value) => value.as_str().is_some() && value.as_str() == wanted.as_literal(),
-        Part::Template(template) => template.source() == wanted.source() && template.resource_reads().is_empty(),
-        Part::Absent | Part::Uncertain => false,
-    }
+    is_same(&tree.part(&[&["metadata"], keys].concat()), wanted) == Some(true)
 }
 
 /// Whether a patch can change labels.
