@@ -11,7 +11,7 @@
 use lifecycle_core::object_ref::ObjectRef;
 use serde_json::{Value, json};
 
-use crate::pages::Form;
+use crate::form::Form;
 use crate::refusal::Refusal;
 
 /// The identity that the object in an answer must have.

@@ -25,6 +25,7 @@ use crate::error::{Error, ErrorKind};
 use crate::refusal::Refusal;
 use crate::request;
 use crate::sender::Sender;
+use crate::served_kind::ServedKind;
 
 pub use self::discovery::{Discovery, UnreadGroup};
 
@@ -33,29 +34,6 @@ pub use self::discovery::{Discovery, UnreadGroup};
 /// A healthy server answers in milliseconds. A request times out after ten times as long, and on a dead
 /// connection it would use all of that time.
 const SEND_AGAIN_AFTER: Duration = Duration::from_secs(3);
-
-/// A kind that the API server serves, and how.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ServedKind {
-    /// The group, version and kind.
-    pub kind: GroupVersionKind,
-    /// The kind's name in URL paths, such as `configmaps`.
-    pub plural: String,
-    /// Whether the kind's objects live in namespaces.
-    pub namespaced: bool,
-    /// The operations that the server supports, such as `list` and `delete`.
-    pub verbs: Vec<String>,
-    /// Whether the status is a subresource, so that the server ignores it in writes of the object itself.
-    pub has_status: bool,
-}
-
-impl ServedKind {
-    /// Whether the server supports each of `verbs` for this kind.
-    #[must_use]
-    pub fn has_verbs(&self, verbs: &[&str]) -> bool {
-        verbs.iter().all(|verb| self.verbs.iter().any(|served| served == verb))
-    }
-}
 
 /// The kinds of one group and version.
 type ServedKinds = Arc<Vec<ServedKind>>;

@@ -12,18 +12,9 @@ use crate::answer::foreign;
 use crate::call::{Call, Verb};
 use crate::cluster::Cluster;
 use crate::error::Error;
+use crate::form::Form;
 use crate::managed_fields::WithoutManagedFields;
 use crate::request;
-
-/// How much of each object a list returns.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
-    /// The list returns each object with all its fields.
-    Full,
-    /// The list returns only `apiVersion`, `kind` and `metadata` without `managedFields`; the server leaves the
-    /// rest but `managedFields` out of its answer.
-    MetadataOnly,
-}
 
 /// A list whose pages are requested one by one.
 pub struct Pages<'a> {

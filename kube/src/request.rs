@@ -12,8 +12,8 @@ use serde_json::Value;
 use crate::answer::Expected;
 use crate::call::Call;
 use crate::error::Error;
-use crate::kinds::ServedKind;
-use crate::pages::Form;
+use crate::form::Form;
+use crate::served_kind::ServedKind;
 
 /// The characters that are percent-encoded in path segments and query values: all but RFC 3986's unreserved
 /// ones and `:`.

@@ -27,3 +27,6 @@ pub mod publisher;
 pub mod resource;
 pub mod run;
 pub mod sentinel;
+
+/// The name of the program: of its pages, and of a Sentinel without a name.
+pub const PROGRAM: &str = "local-sentinel";

@@ -20,9 +20,6 @@ use serde::Deserialize;
 use crate::config::ApiConfig;
 use crate::resource::Resource;
 
-/// The most items of a page that the API accepts.
-pub const LARGEST_PAGE: u16 = 100;
-
 /// The resources of one type, behind a client of the API.
 #[derive(Debug)]
 pub struct Listing {

@@ -17,14 +17,12 @@ use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 use tokio_util::sync::CancellationToken;
 
+use crate::PROGRAM;
 use crate::config::Config;
 use crate::listing::Listing;
 use crate::metrics::{Metrics, Watched};
 use crate::publisher::Publisher;
 use crate::sentinel::{Clock, Sentinel};
-
-/// The name of the program, for the titles of its pages.
-pub const PROGRAM: &str = "local-sentinel";
 
 /// How long the first poll waits for the broker: the events of a poll without a connection would have to wait for the
 /// next one.

@@ -17,13 +17,14 @@ use super::default_rule::{is_usual_content, written_ages};
 use super::settings::BROKER_FILE;
 use super::spec::{ApiSpec, BrokerFileSpec, BrokerSpec, LabelSpec, SentinelSpec};
 use super::{ApiConfig, BrokerConfig, BrokerUrl, Config, ExchangeType};
+use crate::PROGRAM;
 use crate::decision::MaxAges;
-use crate::listing::LARGEST_PAGE;
-use crate::run::PROGRAM;
 
 const POLL_INTERVAL: Duration = Duration::from_secs(5);
 const API_TIMEOUT: Duration = Duration::from_secs(10);
 const PAGE_SIZE: u16 = 20;
+/// The most items of a page that the API accepts.
+const LARGEST_PAGE: u16 = 100;
 /// RabbitMQ's own default of a minute would leave a dead connection in use for two minutes.
 const HEARTBEAT_SECONDS: u16 = 10;
 const TOKEN_CACHE: Duration = Duration::from_secs(30);
