@@ -10,11 +10,13 @@
 
 mod abstract_value;
 mod answer;
+mod arguments;
 mod awaits;
 mod conditions;
 mod conversions;
 mod cost;
 mod data;
+mod declare;
 mod dialect;
 mod environment;
 mod evaluation;
@@ -263,7 +265,7 @@ impl Expression {
     #[must_use]
     pub fn reads_clock(&self) -> bool {
         let paths = self.parsed.paths.get_or_init(|| readings::paths(&self.parsed.tree));
-        paths.iter().any(|path| path.keys().first() == Some(&environment::NOW))
+        paths.iter().any(|path| path.keys().first() == Some(&declare::NOW))
     }
 
     /// The paths of constant keys that it reads: the variable, then the keys below it, up to what is not constant.

@@ -18,7 +18,7 @@ use cel::objects::Opaque;
 use cel::{DeclarationError, Env, ExecutionError, Value as CelValue};
 use serde_json::{Map, Number, Value};
 
-use super::data::{entries, take};
+use super::arguments::{entries, take};
 use super::node::{call, node};
 use super::time::{duration_text, grouped, timestamp_text};
 use super::view;

@@ -9,8 +9,8 @@ use cel::common::value::{CowVal, Val};
 use cel::{DeclarationError, Env, ExecutionError};
 use chrono::{DateTime, FixedOffset};
 
-use super::data::{Arguments, Resolved, take, text, text_field};
-use super::environment::with_now;
+use super::arguments::{Arguments, Resolved, take, text, text_field};
+use super::declare::with_now;
 use super::time::parse_timestamp;
 
 pub(super) fn declare(environment: &mut Env) -> Result<(), DeclarationError> {

@@ -4,19 +4,13 @@ use cel::common::types::{CelBool, CelBytes, CelDouble, CelDuration, CelInt, CelS
 use cel::common::value::{CowVal, Val};
 use cel::{DeclarationError, Env, ExecutionError};
 
-use super::data::{Arguments, Resolved, take};
-use super::environment::replace;
+use super::arguments::{Arguments, Resolved, no_overload, take};
+use super::declare::replace;
 use super::time::{duration_text, timestamp_text, trimmed};
 
 pub(super) fn declare(environment: &mut Env) -> Result<(), DeclarationError> {
     replace(environment, "string", "@string", string)?;
     replace(environment, "bool", "@bool", boolean)
-}
-
-/// The error of a function that does not take arguments of these types.
-pub(super) fn no_overload(function: &str, arguments: &[CowVal<'_, '_>]) -> ExecutionError {
-    let types = arguments.iter().map(|argument| argument.get_type().name().to_owned()).collect();
-    ExecutionError::no_such_overload(function, types)
 }
 
 fn string<'b, 'v>(mut arguments: Arguments<'b, 'v>) -> Resolved<'b, 'v> {

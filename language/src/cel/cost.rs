@@ -14,15 +14,16 @@ use cel::common::value::CowVal;
 use super::internal::Internal;
 
 pub(super) mod functions;
+mod members;
 pub(super) mod operands;
 mod size;
 
-pub(super) use self::size::size_of_members;
+pub(super) use self::members::size_of_members;
 
 /// The most iterations of all loops of one evaluation together; templates have the same limit.
 pub(super) const MAX_ITERATIONS: usize = 100_000;
 
-/// The most bytes that one evaluation may copy and traverse: those of text, and [`size::PER_VALUE`] for each element. An
+/// The most bytes that one evaluation may copy and traverse: those of text, and [`members::PER_VALUE`] for each element. An
 /// event has at most a mebibyte.
 pub(super) const MAX_BYTES: usize = 32 << 20;
 

@@ -9,10 +9,9 @@ use cel::common::types::{CelBool, CelInt, CelOptional, CelString, Kind};
 use cel::common::value::{CowVal, Val};
 use cel::{DeclarationError, Env, ExecutionError};
 
-use super::conversions::no_overload;
+use super::arguments::{Arguments, Resolved, no_overload, take, text};
 use super::cost::{BUDGET, Budget};
-use super::data::{Arguments, Resolved, take, text};
-use super::environment::declare_any;
+use super::declare::declare_any;
 use super::internal::Internal;
 use super::node::{self, call};
 use crate::pattern::{MAX_SIZE, Pattern, PatternError};

@@ -14,8 +14,9 @@ use cel::{Context, ExecutionError, Value as CelValue};
 
 use super::answer::{self, unpack};
 use super::cost::{BUDGET, Budget, operands};
+use super::declare::NOW;
 use super::dialect::{self, Compiled};
-use super::environment::{ENVIRONMENT, NOW};
+use super::environment::ENVIRONMENT;
 use super::internal::Internal;
 use super::view::{Views, missing_path};
 use super::{EvaluationErrorKind, walk};

@@ -4,7 +4,7 @@ use cel::common::types::{CelList, CelOptional, LIST_TYPE};
 use cel::common::value::{CowVal, Val};
 use cel::{DeclarationError, Env};
 
-use super::data::{Arguments, Resolved, take};
+use super::arguments::{Arguments, Resolved, take};
 
 pub(super) fn declare(environment: &mut Env) -> Result<(), DeclarationError> {
     environment.add_member_overload("first", "list_first", LIST_TYPE, vec![], first)?;

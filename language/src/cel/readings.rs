@@ -9,7 +9,8 @@ use cel::common::ast::{CallExpr, Expr, IdedExpr, LiteralValue, operators};
 use serde_json::Value;
 
 use super::data;
-use super::environment::{self, NOW};
+use super::declare::NOW;
+use super::environment;
 use super::lint::{absolute, explains, namespace};
 use super::summary::Place;
 use super::walk::{self, Node};

@@ -10,9 +10,8 @@ use cel::{DeclarationError, Env, ExecutionError, Value as CelValue};
 use chrono::{DateTime, Datelike, FixedOffset, TimeDelta};
 use lifecycle_config::duration::{DurationError, Units, parse_nanoseconds};
 
-use super::conversions::no_overload;
-use super::data::{Arguments, Resolved, take};
-use super::environment::replace;
+use super::arguments::{Arguments, Resolved, no_overload, take};
+use super::declare::replace;
 
 pub(super) fn declare(environment: &mut Env) -> Result<(), DeclarationError> {
     replace(environment, "timestamp", "@timestamp", timestamp)?;

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::results::Results;
 use super::{Context, Presence, claim};
-use crate::cel::environment::NOW;
+use crate::cel::declare::NOW;
 use crate::cel::lint::{Name, absolute, key_read, names};
 use crate::cel::node::node;
 use crate::cel::walk::{is_comparison, is_logic};

@@ -6,10 +6,10 @@ use cel::common::value::{CowVal, Val};
 use cel::{DeclarationError, Env, ExecutionError};
 
 use super::Budget;
-use super::size::{PER_VALUE, size};
-use crate::cel::conversions::no_overload;
-use crate::cel::data::{Arguments, Resolved, entries, take, text};
-use crate::cel::environment::declare_any;
+use super::members::PER_VALUE;
+use super::size::size;
+use crate::cel::arguments::{Arguments, Resolved, entries, no_overload, take, text};
+use crate::cel::declare::declare_any;
 use crate::cel::view;
 
 /// Charges for a look at a text, or at each element of a list or mapping.

@@ -1,13 +1,10 @@
-//! The size of a value: the bytes of its text, and [`PER_VALUE`] for each element.
+//! The size of a value: the bytes of its text, and [`PER_VALUE`](super::members::PER_VALUE) for each element.
 
 use cel::common::types::{CelBytes, CelList, CelMap, CelMapKey, CelOptional, CelString, Kind};
 use cel::common::value::Val;
-use serde_json::Value;
 
+use super::members::PER_VALUE;
 use crate::cel::view;
-
-/// The size of an element without its text, in bytes: about the memory that the interpreter needs for one element.
-pub(super) const PER_VALUE: usize = 32;
 
 /// The size of a value, in bytes. Counting stops once the size exceeds `room`.
 pub(super) fn size(value: &dyn Val, room: usize) -> usize {
@@ -38,20 +35,4 @@ pub(super) fn size(value: &dyn Val, room: usize) -> usize {
         let optional = value.downcast_ref::<CelOptional<'_>>().and_then(|optional| optional.option());
         optional.map_or(0, |value| size(value, room))
     }
-}
-
-/// The size of the elements of data, in bytes. Counting stops once the size exceeds `room`.
-pub(in crate::cel) fn size_of_members(data: &Value, room: usize) -> usize {
-    let mut sum = 0;
-    let mut add = |key: usize, member: &Value| {
-        if sum <= room {
-            sum += PER_VALUE + key + member.as_str().map_or(0, str::len) + size_of_members(member, room - sum);
-        }
-    };
-    match data {
-        Value::Array(items) => items.iter().for_each(|item| add(0, item)),
-        Value::Object(fields) => fields.iter().for_each(|(key, value)| add(key.len(), value)),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
-    }
-    sum
 }
