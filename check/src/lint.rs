@@ -2,7 +2,7 @@
 //!
 //! In: a compiled [`Task`], and the [`Document`] that it was compiled from, for places. Out: diagnostics, each
 //! with its cure, such as gates that cannot hold, objects that their own discovery does not find, names that
-//! Kubernetes rejects, and resources that no report mentions. A lint warns only if no event can prove the warning
+//! Kubernetes rejects, and statuses that the API rejects. A lint warns only if no event can prove the warning
 //! wrong. A report that the API rejects on every event is an error. Fails: nothing; `serve` loads the task
 //! whatever the lints find.
 
