@@ -1,4 +1,5 @@
-//! Keeps secrets out of traces, and out of what is told of a server's refusal, which may quote them.
+//! Keeps secrets, those of Secrets and of the environment, out of traces, and out of what logs, errors and reports tell of
+//! a server's refusal, which may quote them.
 //!
 //! In: the task, the variables at the end of a pass, and the objects of the store. Out: a [`Redactor`], which
 //! replaces secrets in texts, values and objects. Secret are the values of `env` and of the variables that come

@@ -1,4 +1,4 @@
-//! `serve`: starts an adapter from a loaded configuration, and shuts it down.
+//! `serve`: starts an adapter from a loaded configuration, handles events on worker threads, and shuts it down.
 //!
 //! In: the configuration. Out: nothing, after a clean shutdown. Fails at the start if a listener cannot be
 //! bound, the Kubernetes client cannot be built, the API's URL is missing, or the first subscription at the
@@ -6,7 +6,7 @@
 //!
 //! The adapter takes events only while every dependency of the task answers: see [`crate::dependency`].
 //!
-//! Events are handled on the threads of a runtime of their own, the workers. Health, metrics and signals stay on the
+//! Events are handled on the threads of a runtime of their own, the workers, which [`crate::commands`] starts. Health, metrics and signals stay on the
 //! caller's thread, so that a task's long expression delays none of them.
 //!
 //! On the first signal the readiness probe fails, inputs stop, running passes get their grace period, and
