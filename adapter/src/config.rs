@@ -171,7 +171,7 @@ pub struct Checked {
 /// Finds faults of a task without errors, and of the document that it was compiled from.
 pub type Lint = fn(&Task, &Document) -> Diagnostics;
 
-/// Lists every error, warning and note of both files, and lints the task: by core's lints, and by another one.
+/// Lists every error, warning and note of both files, and lints the task: by the lints of `check`, and by another one.
 #[must_use]
 pub fn check(
     paths: &Paths,

@@ -388,6 +388,6 @@ fn data_that_kubernetes_refuses_is_reported_once() {
         let folder = tempfile::tempdir().unwrap();
         let output = check(folder.path(), DEPLOYMENT, &entry(kind, data), &[]);
         let printed = String::from_utf8_lossy(&output.stdout).into_owned();
-        assert!(printed.ends_with("\n0 errors, 1 warning\n"), "{kind} {data}\n{printed}");
+        assert!(printed.ends_with("\n1 error, 0 warnings\n"), "{kind} {data}\n{printed}");
     }
 }
