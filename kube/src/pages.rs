@@ -3,7 +3,8 @@
 //! In: a kind, a namespace or none, and a selector. Out: every chosen object, in pages. Fails: with
 //! the first page that cannot be read; a partial list is never returned as a complete one. After an error,
 //! the next call requests the same page again. After [`ErrorKind::Expired`](crate::ErrorKind::Expired), the
-//! caller must begin a new list.
+//! caller must begin a new list. One idea with [`cluster`](crate::cluster), two files: pages are what a list of the
+//! cluster returns, and each of them is a request of that cluster.
 
 use lifecycle_core::object_ref::ObjectRef;
 use serde_json::Value;

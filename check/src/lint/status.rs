@@ -1,4 +1,5 @@
 //! Lints for payloads that are statuses: what the API rejects or misreads in them, and conditions that it needs.
+//! Reads each status once, and hands it to the lints of single conditions, which name the parts that are read here.
 
 use std::collections::BTreeSet;
 

@@ -1,7 +1,7 @@
 //! What the election tells the rest of the program: whether this replica leads, and since when.
 //!
 //! In: the term of the election's loop. Out: [`Claim`]s, of which whoever deletes asks a [`Permit`] before each call.
-//! Fails: [`TermOver`].
+//! Fails: [`TermOver`]. One idea with [`machine`](super::machine), which ends terms for the reasons that are named here.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,6 +1,7 @@
 //! The words of a search.
 //!
 //! In: the text. Out: its [`Token`]s, the last of which is [`Kind::End`]. Fails: at a character that begins no word.
+//! One idea with [`field`](super::field), which says what a word may be compared with, and reads times for both.
 
 use super::{Comparison, SearchError};
 

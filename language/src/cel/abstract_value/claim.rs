@@ -2,6 +2,8 @@
 //!
 //! In: a [prepared](super::known::prepare) tree. Out: a [`Claim`]. A part that is neither a boolean operator nor
 //! known is a [`Test`]; the same part is the same test.
+//! One idea with [`known`](super::known) and [`combinations`](super::combinations): what is known of a part needs the claim
+//! of its own parts, and each combination of tests is one answer to the claim.
 
 use std::collections::BTreeSet;
 
