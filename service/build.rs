@@ -7,14 +7,14 @@ use std::process::Command;
 
 fn main() {
     println!("cargo::rerun-if-env-changed=HYPERFLEET_COMMIT");
+    let is_release = std::env::var("PROFILE").is_ok_and(|profile| profile == "release");
+    if !is_release || std::env::var_os("HYPERFLEET_COMMIT").is_some() {
+        return;
+    }
     // The log of HEAD grows with each commit and each change of the branch.
     let log = "../.git/logs/HEAD";
     if Path::new(log).exists() {
         println!("cargo::rerun-if-changed={log}");
-    }
-    let is_release = std::env::var("PROFILE").is_ok_and(|profile| profile == "release");
-    if !is_release || std::env::var_os("HYPERFLEET_COMMIT").is_some() {
-        return;
     }
     let described =
         Command::new("git").args(["describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]).output();
