@@ -7,18 +7,25 @@ use std::process::Command;
 
 fn main() {
     println!("cargo::rerun-if-env-changed=HYPERFLEET_COMMIT");
-    let is_release = std::env::var("PROFILE").is_ok_and(|profile| profile == "release");
-    if !is_release || std::env::var_os("HYPERFLEET_COMMIT").is_some() {
-        return;
+    println!("cargo::rerun-if-env-changed=HYPERFLEET_VERSION");
+    let given = |name: &str| std::env::var(name).ok().filter(|text| !text.is_empty());
+    let number = given("HYPERFLEET_VERSION").unwrap_or_else(|| "0.0.0-dev".to_owned());
+    let commit = given("HYPERFLEET_COMMIT").or_else(of_git).unwrap_or_else(|| "none".to_owned());
+    println!("cargo::rustc-env=HYPERFLEET_VERSION_LINE={number} (commit {commit})");
+    println!("cargo::rustc-env=HYPERFLEET_COMMIT={commit}");
+}
+
+/// The commit of a release build, if git knows it.
+fn of_git() -> Option<String> {
+    if std::env::var("PROFILE").is_ok_and(|profile| profile != "release") {
+        return None;
     }
     // The log of HEAD grows with each commit and each change of the branch.
     let log = "../.git/logs/HEAD";
     if Path::new(log).exists() {
         println!("cargo::rerun-if-changed={log}");
     }
-    let described =
-        Command::new("git").args(["describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]).output();
-    if let Some(commit) = described.ok().filter(|output| output.status.success()) {
-        println!("cargo::rustc-env=HYPERFLEET_COMMIT={}", String::from_utf8_lossy(&commit.stdout).trim());
-    }
+    let question = ["describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"];
+    let described = Command::new("git").args(question).output().ok().filter(|output| output.status.success())?;
+    Some(String::from_utf8_lossy(&described.stdout).trim().to_owned())
 }

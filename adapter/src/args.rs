@@ -180,6 +180,7 @@ pub fn command() -> Command {
     let config_flags = config_flags();
     let with_config = |command: Command| command.args(config_flags.clone());
     Command::new("hyperfleet-adapter")
+        .version(lifecycle_service::version::LINE)
         .about("Reconciles Kubernetes objects with HyperFleet API resources, event by event")
         .subcommand_required(true)
         // The last occurrence of a repeated flag wins, as in the Go adapter.

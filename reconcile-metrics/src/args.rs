@@ -7,7 +7,7 @@ use std::ffi::OsString;
 
 use clap::{Arg, ArgAction, Command, value_parser};
 use lifecycle_config::settings::{Flags, arguments};
-use lifecycle_service::version::THIS;
+use lifecycle_service::version::LINE;
 use serde_json::Value;
 
 use crate::config::schema;
@@ -140,7 +140,7 @@ pub fn command() -> Command {
     ));
     Command::new("reconcile-metrics")
         .about("Counts unreconciled resources in the HyperFleet API's database for Prometheus, and lists those that are stuck")
-        .version(THIS.number)
+        .version(LINE)
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommands([

@@ -21,6 +21,9 @@ pub const THIS: Version = Version {
     date: or(option_env!("HYPERFLEET_BUILD_DATE"), "unknown"),
 };
 
+/// Version and commit of this build in one line, for `--version`.
+pub const LINE: &str = env!("HYPERFLEET_VERSION_LINE");
+
 const fn or(set: Option<&'static str>, default: &'static str) -> &'static str {
     match set {
         Some(set) => set,

@@ -10,7 +10,7 @@ use std::time::Duration;
 use clap::{Command, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 use lifecycle_config::duration::{Units, parse_nanoseconds};
 use lifecycle_config::settings::{Flags, arguments};
-use lifecycle_service::version::THIS;
+use lifecycle_service::version::LINE;
 
 use crate::config::schema;
 use crate::config::settings::{FILE, SWEEPER};
@@ -38,7 +38,7 @@ const CONFIGURED: [&str; 7] = ["run", "sweep", "plan", "approve", "restore", "rb
 
 /// Deletes the Kubernetes objects whose API resource was force-deleted.
 #[derive(Parser)]
-#[command(name = "sweeper", version = THIS.number, arg_required_else_help = true, after_help = FIRST_STEPS)]
+#[command(name = "sweeper", version = LINE, arg_required_else_help = true, after_help = FIRST_STEPS)]
 struct Arguments {
     #[command(subcommand)]
     invocation: Invocation,

@@ -148,14 +148,15 @@ fn log_output_flag_selects_the_stream_of_serve() {
 
 #[test]
 fn version_command_and_flag_print_the_version() {
+    use lifecycle_service::version;
+
     let output = |argument: &str| Command::new(program()).arg(argument).output().unwrap();
-    let number = lifecycle_service::version::THIS.number;
     for flag in ["--version", "-V"] {
         let output = output(flag);
         let text = String::from_utf8(output.stdout).unwrap();
-        assert_eq!((output.status.success(), text), (true, format!("reconcile-metrics {number}\n")));
+        assert_eq!((output.status.success(), text), (true, format!("reconcile-metrics {}\n", version::LINE)));
     }
-    assert!(String::from_utf8(output("version").stdout).unwrap().contains(number));
+    assert!(String::from_utf8(output("version").stdout).unwrap().contains(version::THIS.number));
 }
 
 #[tokio::test(flavor = "multi_thread")]
