@@ -13,6 +13,7 @@ mod discovery;
 mod discovery_reads;
 mod disowning;
 mod gates;
+mod known_kinds;
 mod literals;
 mod names;
 mod nested;
@@ -51,6 +52,7 @@ pub fn lint(task: &Task, document: &Document) -> Diagnostics {
     discovery::lint(&mut linter);
     discovery_reads::lint(&mut linter);
     names::lint(&mut linter);
+    known_kinds::lint(&mut linter);
     versions::lint(&mut linter);
     owners::lint(&mut linter);
     nested::lint(&mut linter);

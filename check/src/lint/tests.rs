@@ -96,6 +96,11 @@ fn check_warns_of_objects_that_discovery_does_not_find() {
 }
 
 #[test]
+fn check_warns_of_kinds_that_kubernetes_does_not_have() {
+    insta::assert_snapshot!(rendered(&silent::kinds()));
+}
+
+#[test]
 fn check_warns_of_names_that_kubernetes_rejects() {
     insta::assert_snapshot!(rendered(&refused::names()));
 }

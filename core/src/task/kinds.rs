@@ -2,6 +2,8 @@
 //!
 //! Custom kinds and those of other API servers are unknown here.
 
+use lifecycle_config::decode::suggest;
+
 use crate::id::GroupVersionKind;
 use crate::labels::is_subdomain;
 
@@ -61,6 +63,22 @@ const NAMESPACED: [(&str, &[&str]); 11] = [
     ("policy", &["PodDisruptionBudget"]),
     ("rbac.authorization.k8s.io", &["Role", "RoleBinding"]),
     ("storage.k8s.io", &["CSIStorageCapacity"]),
+];
+
+/// The versions in which Kubernetes serves the namespaced kinds of a group, and those of the groups without a name
+/// and of RBAC.
+const VERSIONS: [(&str, &[&str]); 11] = [
+    ("", &["v1"]),
+    ("apps", &["v1"]),
+    ("autoscaling", &["v1", "v2"]),
+    ("batch", &["v1"]),
+    ("coordination.k8s.io", &["v1"]),
+    ("discovery.k8s.io", &["v1"]),
+    ("events.k8s.io", &["v1"]),
+    ("networking.k8s.io", &["v1"]),
+    ("policy", &["v1"]),
+    ("rbac.authorization.k8s.io", &["v1"]),
+    ("storage.k8s.io", &["v1"]),
 ];
 
 /// Kinds whose objects have no `status`, by group.
@@ -171,6 +189,52 @@ pub(super) fn has_status_subresource(kind: &GroupVersionKind) -> bool {
     is_namespaced(kind).is_some() && !has_no_status(kind)
 }
 
+/// The key of a manifest that names a kind which Kubernetes does not serve, and what to write there instead.
+#[derive(Debug, PartialEq, Eq)]
+pub struct KindFault {
+    /// `apiVersion` or `kind`.
+    pub key: &'static str,
+    /// The key with the value to write, such as `kind: Deployment`.
+    pub cure: String,
+}
+
+/// Finds a kind of Kubernetes that is misspelt or has a wrong `apiVersion`. Groups with a dot that are not
+/// Kubernetes' own may have any kind.
+#[must_use]
+pub fn fault(kind: &GroupVersionKind) -> Option<KindFault> {
+    let version = |cure: String| Some(KindFault { key: "apiVersion", cure: format!("apiVersion: {cure}") });
+    let served =
+        |group: &str| VERSIONS.iter().find(|(of, _)| *of == group).map_or(&[] as &[&str], |(_, versions)| *versions);
+    let of_group = |group: &str| match served(group).last() {
+        Some(version) if !group.is_empty() => format!("{group}/{version}"),
+        Some(version) => (*version).to_owned(),
+        None => format!("{group}/v1"),
+    };
+    if let Some(namespaced) = is_namespaced(kind) {
+        let served = served(&kind.group);
+        let is_judged =
+            !served.is_empty() && (namespaced || matches!(kind.group.as_str(), "" | "rbac.authorization.k8s.io"));
+        return if is_judged && !served.contains(&kind.version.as_str()) {
+            version(of_group(&kind.group))
+        } else {
+            None
+        };
+    }
+    let all = || CLUSTER_SCOPED.iter().chain(&NAMESPACED);
+    let is_own = kind.group == "extensions" || all().any(|(group, _)| *group == kind.group);
+    if !is_own && kind.group.contains('.') {
+        return None;
+    }
+    if let Some((group, _)) = all().find(|(_, kinds)| kinds.contains(&kind.kind.as_str())) {
+        return version(of_group(group));
+    }
+    let here: Vec<&str> =
+        all().filter(|(group, _)| *group == kind.group).flat_map(|(_, kinds)| *kinds).copied().collect();
+    let anywhere: Vec<&str> = all().flat_map(|(_, kinds)| *kinds).copied().collect();
+    let similar = suggest(&kind.kind, &here).or_else(|| suggest(&kind.kind, &anywhere))?;
+    Some(KindFault { key: "kind", cure: format!("kind: {similar}") })
+}
+
 /// Whether objects of a kind never have a `status`; false for an unknown kind.
 fn has_no_status(kind: &GroupVersionKind) -> bool {
     is_in(&WITHOUT_STATUS, kind)
@@ -195,6 +259,34 @@ mod tests {
         for (version, kind, namespaced, no_status) in cases {
             let of = GroupVersionKind::new(version, kind);
             assert_eq!((is_namespaced(&of), has_no_status(&of)), (namespaced, no_status), "{version} {kind}");
+        }
+    }
+
+    #[test]
+    fn misspelt_kind_and_wrong_version_are_found() {
+        let cases = [
+            ("v1", "ConfigMap", None),
+            ("apps/v1", "Deployment", None),
+            ("autoscaling/v2", "HorizontalPodAutoscaler", None),
+            ("networking.k8s.io/v1beta1", "ServiceCIDR", None),
+            ("v1", "Binding", None),
+            ("example.io/v1", "Deploymnet", None),
+            ("example.io/v1alpha1", "ConfigMap", None),
+            ("v1", "Deployment", Some(("apiVersion", "apiVersion: apps/v1"))),
+            ("apps", "Deployment", Some(("apiVersion", "apiVersion: apps/v1"))),
+            ("app/v1", "Deployment", Some(("apiVersion", "apiVersion: apps/v1"))),
+            ("apps/v1beta1", "Deployment", Some(("apiVersion", "apiVersion: apps/v1"))),
+            ("extensions/v1beta1", "Ingress", Some(("apiVersion", "apiVersion: networking.k8s.io/v1"))),
+            ("apps/v1", "ConfigMap", Some(("apiVersion", "apiVersion: v1"))),
+            ("batch/v1beta1", "CronJob", Some(("apiVersion", "apiVersion: batch/v1"))),
+            ("apps/v1", "Deploymnet", Some(("kind", "kind: Deployment"))),
+            ("v1", "configmap", Some(("kind", "kind: ConfigMap"))),
+            ("v1", "Configmap", Some(("kind", "kind: ConfigMap"))),
+        ];
+        for (version, kind, expected) in cases {
+            let found = fault(&GroupVersionKind::new(version, kind));
+            let found = found.as_ref().map(|fault| (fault.key, fault.cure.as_str()));
+            assert_eq!(found, expected, "{version} {kind}");
         }
     }
 

@@ -5,6 +5,27 @@ use super::lifecycle::{with_gates, with_params, written};
 
 const DELETE: (&str, &str) = ("delete", "isDeleting");
 
+/// A task whose only object is `manifest`, found in the namespace `n`.
+fn object(manifest: &str) -> String {
+    with_resources(format!(
+        "  - name: job\n    manifest: {{{manifest}}}\n    discovery: {{by_name: job, namespace: n}}\n"
+    ))
+}
+
+fn of_kind(api_version: &str, kind: &str) -> String {
+    object(&format!("apiVersion: {api_version}, kind: {kind}, metadata: {{name: job, namespace: n}}"))
+}
+
+pub(super) fn kinds() -> Vec<(&'static str, String)> {
+    vec![
+        ("a kind of another group", of_kind("v1", "Deployment")),
+        ("a version that is no longer served", of_kind("batch/v1beta1", "CronJob")),
+        ("a misspelt kind", of_kind("apps/v1", "Deploymnet")),
+        ("a kind in lower case", of_kind("v1", "configmap")),
+        ("a misspelt group", of_kind("app/v1", "Deployment")),
+    ]
+}
+
 /// A task whose status has another part.
 fn status(from: &str, to: &str, gates: &[(&str, &str)]) -> String {
     let sound = Parts::sound();
