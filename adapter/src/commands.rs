@@ -52,7 +52,7 @@ pub fn serve(flags: &Flags, environment: Environment) -> anyhow::Result<ExitCode
     let _ = rustls::crypto::ring::default_provider().install_default();
     // Events run on the workers, and health, metrics and signals on this thread: no expression of a task delays them.
     let workers = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(loaded.adapter.workers)
+        .worker_threads(loaded.adapter.workers.get())
         .enable_all()
         .build()
         .context("failed to start the workers")?;

@@ -18,6 +18,7 @@ mod version;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -68,7 +69,7 @@ pub struct AdapterConfig {
     /// The time that running passes get to finish at shutdown.
     pub shutdown_grace: Duration,
     /// The number of threads that handle events.
-    pub workers: usize,
+    pub workers: NonZeroUsize,
     /// The address at which the adapter accepts `CloudEvents` over HTTP, if it does.
     pub http_listen: Option<SocketAddr>,
     /// The address of the health server.

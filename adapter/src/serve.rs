@@ -6,8 +6,8 @@
 //!
 //! The adapter takes events only while every dependency of the task answers: see [`crate::dependency`].
 //!
-//! Events are handled on the threads of a runtime of their own, the workers, which [`crate::commands`] starts. Health, metrics and signals stay on the
-//! caller's thread, so that a task's long expression delays none of them.
+//! Events are handled on the threads of a runtime of their own, the workers, which [`crate::commands`] starts. Health,
+//! metrics and signals stay on the caller's thread, so that a task's long expression delays none of them.
 //!
 //! On the first signal the readiness probe fails, inputs stop, running passes get their grace period, and
 //! waiting events are requeued. Then the listeners close and the trace exporter sends its last spans. A second

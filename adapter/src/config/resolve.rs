@@ -2,6 +2,7 @@
 //! defaults.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 use std::path::{Path as FilePath, PathBuf};
 use std::time::Duration;
 
@@ -26,7 +27,7 @@ use super::{dump, signing};
 
 const SECOND: Duration = Duration::from_secs(1);
 /// The most threads that handle events: more wake each other more than they help.
-const MAX_WORKERS: usize = 64;
+const MAX_WORKERS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(63);
 
 fn nanoseconds(text: &str) -> Option<i64> {
     parse_nanoseconds(text, Units::Go).ok()
@@ -67,7 +68,7 @@ pub(super) fn resolve(
         signer: signer(r, spec, key),
         event_deadline: r.duration("event_deadline", spec.event_deadline.as_deref(), 60 * SECOND),
         shutdown_grace: r.duration("shutdown_grace", spec.shutdown_grace.as_deref(), 25 * SECOND),
-        workers: workers(r, spec.workers),
+        workers: r.within("workers", spec.workers, NonZeroUsize::MIN, &(NonZeroUsize::MIN..=MAX_WORKERS)),
         http_listen: http.and_then(|http| r.listen("inputs.http.listen", http.listen.as_deref())),
         health_listen: settings::health_listen(r, spec.health.as_ref().and_then(|health| health.listen.as_deref())),
         metrics_listen: settings::metrics_listen(
@@ -82,18 +83,6 @@ pub(super) fn resolve(
 /// Parses a duration; one that is zero, negative or unreadable becomes the default, as in the Go adapter.
 fn duration(text: Option<&str>, default: Duration) -> Duration {
     text.and_then(nanoseconds).and_then(positive).unwrap_or(default)
-}
-
-fn workers(r: &mut Resolver<'_>, written: Option<i64>) -> usize {
-    let Some(workers) = written else { return 1 };
-    usize::try_from(workers).ok().filter(|workers| (1..=MAX_WORKERS).contains(workers)).unwrap_or_else(|| {
-        r.error(
-            "workers",
-            format!("{workers} is not from 1 to {MAX_WORKERS}"),
-            Some("leave the key out for one thread"),
-        );
-        1
-    })
 }
 
 fn check_version(r: &mut Resolver<'_>, configured: &str, program: &str) {

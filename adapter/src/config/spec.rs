@@ -4,6 +4,7 @@
 //! that schema. A missing key is `None` here: the module `resolve` fills in the defaults.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 
 use lifecycle_service::settings::{HealthSpec, LogSpec, MetricsSpec};
 use schemars::JsonSchema;
@@ -36,7 +37,7 @@ pub struct AdapterSpec {
     #[schemars(extend("format" = "go-duration"))]
     pub shutdown_grace: Option<DurationText>,
     /// The threads that handle events; 1 by default, 64 at most. Health, metrics and signals have a thread of their own.
-    pub workers: Option<i64>,
+    pub workers: Option<NonZeroUsize>,
     /// Inputs of events beside the broker.
     pub inputs: Option<InputsSpec>,
     /// The server of health probes.

@@ -412,6 +412,8 @@ const INVALID_FILES: &[Case] = &[
     ("another version", "adapter: {name: a, version: 1.3.0}\n", &[], &[]),
     ("an unreadable version", "adapter: {name: a, version: latest}\n", &[], &[]),
     ("invalid addresses", "adapter: {name: a}\nhealth: {listen: 8080}\nmetrics: {listen: \":http\"}\n", &[], &[]),
+    ("too many workers", "adapter: {name: a}\nworkers: 65\n", &[], &[]),
+    ("no workers", "adapter: {name: a}\nworkers: 0\n", &[], &[]),
     ("a deadline of zero", "adapter: {name: a}\nevent_deadline: 0s\nshutdown_grace: -1s\n", &[], &[]),
     ("signing without a key", "adapter: {name: a}\nsigning: {}\n", &[], &[]),
     ("signing with an empty key", "adapter: {name: a}\nsigning: {key_file: \"\"}\n", &[], &[]),
