@@ -13,23 +13,16 @@ pub struct Version {
     pub date: &'static str,
 }
 
-/// This build. A release sets the variables `HYPERFLEET_VERSION`, `HYPERFLEET_COMMIT` and `HYPERFLEET_BUILD_DATE`. Without
-/// the second one, `build.rs` asks git when cargo builds with `--release`.
+/// This build. A release sets the variables `HYPERFLEET_VERSION`, `HYPERFLEET_COMMIT` and `HYPERFLEET_BUILD_DATE`;
+/// `build.rs` has the defaults.
 pub const THIS: Version = Version {
-    number: or(option_env!("HYPERFLEET_VERSION"), "0.0.0-dev"),
-    commit: or(option_env!("HYPERFLEET_COMMIT"), "none"),
-    date: or(option_env!("HYPERFLEET_BUILD_DATE"), "unknown"),
+    number: env!("HYPERFLEET_VERSION"),
+    commit: env!("HYPERFLEET_COMMIT"),
+    date: env!("HYPERFLEET_BUILD_DATE"),
 };
 
 /// Version and commit of this build in one line, for `--version`.
 pub const LINE: &str = env!("HYPERFLEET_VERSION_LINE");
-
-const fn or(set: Option<&'static str>, default: &'static str) -> &'static str {
-    match set {
-        Some(set) => set,
-        None => default,
-    }
-}
 
 impl fmt::Display for Version {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
