@@ -9,6 +9,7 @@ use std::path::PathBuf;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use lifecycle_config::settings::{Flags, arguments};
+use lifecycle_kube::rights::Account;
 
 use crate::config::adapter_schema;
 use crate::config::settings::{ADAPTER_FILE, DEPLOYMENT, TASK_FILE};
@@ -29,6 +30,8 @@ pub enum Invocation {
     Check(CheckArgs),
     /// Print the JSON Schema of a configuration file.
     Schema(SchemaOf),
+    /// Print the roles that the adapter needs for its task.
+    Rbac(RbacArgs),
     /// Play a scenario folder: an event, its files, and the expected traces.
     DryRun(DryRunArgs),
     /// Print the version.
@@ -71,6 +74,17 @@ pub struct CheckArgs {
     pub graph: Graph,
     /// The format of the output.
     pub output: OutputFormat,
+}
+
+/// The arguments of `rbac`.
+#[derive(Debug)]
+pub struct RbacArgs {
+    /// The flags that name files and set keys.
+    pub flags: Flags,
+    /// The service account of the adapter.
+    pub account: Account,
+    /// Print values of the Helm chart instead of manifests.
+    pub values: bool,
 }
 
 /// The drawing that `check` prints.
@@ -147,6 +161,11 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocation
             },
             output: output_format(matches),
         }),
+        Some(("rbac", matches)) => Invocation::Rbac(RbacArgs {
+            flags: given(matches),
+            account: matches.get_one::<Account>("service-account").cloned().unwrap_or_else(default_account),
+            values: text(matches, "output").as_deref() == Some("values"),
+        }),
         Some(("schema", matches)) => Invocation::Schema(match text(matches, "file").as_deref() {
             Some("adapter") => SchemaOf::Adapter,
             Some("broker") => SchemaOf::Broker,
@@ -176,7 +195,7 @@ pub fn command() -> Command {
             .default_value("text")
             .help("Print for people (text) or for programs (json)")
     };
-    // Made once for three commands: their help texts come from a JSON Schema, which has to be generated first.
+    // Made once for four commands: their help texts come from a JSON Schema, which has to be generated first.
     let config_flags = config_flags();
     let with_config = |command: Command| command.args(config_flags.clone());
     Command::new("hyperfleet-adapter")
@@ -210,6 +229,25 @@ pub fn command() -> Command {
                 .arg(output()),
         )
         .subcommand(
+            with_config(Command::new("rbac").about("Print the roles that the adapter needs for its task, for `kubectl apply -f -`"))
+                .arg(
+                    Arg::new("service-account")
+                        .long("service-account")
+                        .value_name("NAMESPACE/NAME")
+                        .value_parser(Account::parse)
+                        .help(format!("The service account of the adapter [default: {}]", default_account())),
+                )
+                .arg(
+                    Arg::new("output")
+                        .long("output")
+                        .short('o')
+                        .value_name("FORMAT")
+                        .value_parser(["manifests", "values"])
+                        .default_value("manifests")
+                        .help("Print manifests, or values of the Helm chart"),
+                ),
+        )
+        .subcommand(
             Command::new("schema").about("Print the JSON Schema of a configuration file, for editors").arg(
                 Arg::new("file").value_parser(["adapter", "task", "broker"]).default_value("task").help("Which file"),
             ),
@@ -231,6 +269,11 @@ pub fn command() -> Command {
                 .arg(flag("update", "Rewrite the folder's expected traces").conflicts_with("check")),
         )
         .subcommand(Command::new("version").about("Print version, commit and build date"))
+}
+
+/// The service account of an adapter that was installed under the names of the documentation.
+fn default_account() -> Account {
+    Account { namespace: "hyperfleet".to_owned(), name: "hyperfleet-adapter".to_owned() }
 }
 
 fn flag(name: &'static str, help: &'static str) -> Arg {

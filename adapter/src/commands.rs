@@ -5,6 +5,7 @@
 
 mod check;
 mod dry_run;
+mod rbac;
 
 use std::io::Write as _;
 use std::path::Path;
@@ -26,6 +27,7 @@ use crate::trace::{Tracing, TracingSettings};
 
 pub use check::check;
 pub use dry_run::{dry_run, legacy_dry_run};
+pub use rbac::rbac;
 
 /// The time that the trace exporter gets at shutdown to send its remaining spans.
 const FLUSH: std::time::Duration = std::time::Duration::from_secs(5);

@@ -18,6 +18,7 @@ fn command(invocation: Invocation, environment: Environment) -> anyhow::Result<E
         Invocation::Serve { flags, .. } => commands::serve(&flags, environment),
         Invocation::ConfigDump(flags) => commands::config_dump(&flags, &environment),
         Invocation::Check(arguments) => commands::check(&arguments, &environment),
+        Invocation::Rbac(arguments) => commands::rbac(&arguments, &environment),
         Invocation::Schema(file) => commands::schema(file),
         Invocation::DryRun(arguments) => commands::dry_run(&arguments),
         Invocation::Version => commands::version(),

@@ -2,7 +2,7 @@
 //!
 //! In: a compiled [`Task`](lifecycle_core::task::Task), and the document that it was compiled from, for places. Out:
 //! diagnostics ([`lint`](lint::lint)), the rows of the decision table that each resource can reach
-//! ([`reach`](reach::reach)), and what each resource waits for ([`order`](order::order)). Nothing here can fail.
+//! ([`reach`](reach::reach)), its [rights](rights::rights), and what each resource waits for ([`order`](order::order)). Nothing here can fail.
 //!
 //! The crate reads no clock, file, environment variable or socket, and knows no live object and no event: it finds what
 //! is true of every event, and says nothing where events differ. No pass depends on it.
@@ -11,4 +11,5 @@ mod gate_values;
 pub mod lint;
 pub mod order;
 pub mod reach;
+pub mod rights;
 mod written;

@@ -30,6 +30,7 @@ mod pages;
 mod rate_limit;
 mod refusal;
 mod request;
+pub mod rights;
 mod selector;
 mod sender;
 mod served_kind;

@@ -10,12 +10,12 @@ use std::time::Duration;
 use clap::{Command, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 use lifecycle_config::duration::{Units, parse_nanoseconds};
 use lifecycle_config::settings::{Flags, arguments};
+use lifecycle_kube::rights::Account;
 use lifecycle_service::version::LINE;
 
 use crate::config::schema;
 use crate::config::settings::{FILE, SWEEPER};
 use crate::restore::Selection;
-use crate::rights::Account;
 
 const FIRST_STEPS: &str = "\
 Begin with `sweeper demo`, then `sweeper plan --config sweeper.yaml`: neither changes anything.";

@@ -14,6 +14,7 @@ use jiff::Timestamp;
 use lifecycle_config::diagnostics::Diagnostics;
 use lifecycle_core::keys;
 use lifecycle_core::sweep::{Approval, Hold, Strikes};
+use lifecycle_kube::rights::Account;
 use lifecycle_kube::{Cluster, Fence, Settings};
 use lifecycle_service::logging::{self, Identity};
 use lifecycle_service::program::print;
@@ -29,7 +30,7 @@ use crate::config::{self, Config, Environment, Flags};
 use crate::metrics::PassResult;
 use crate::objects::Objects as _;
 use crate::restore::{self, Deleted, Selection};
-use crate::rights::{Account, admission, rbac};
+use crate::rights::{admission, rbac};
 use crate::survey::survey;
 use crate::{connect, report, run, scenario};
 

@@ -13,10 +13,8 @@
 use std::fmt::Display;
 
 use lifecycle_core::keys;
+use lifecycle_kube::rights::{Account, object, stream};
 use serde_json::{Value, json};
-
-use super::rbac::object;
-use super::{Account, stream};
 
 /// The name of the policy and of its binding.
 const NAME: &str = "hyperfleet-ownership-labels";

@@ -6,15 +6,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use lifecycle_core::sweep::{KindPattern, Policy};
+use lifecycle_kube::rights::{Account, binding, role, rule, stream};
 use lifecycle_kube::{ServedKind, UnreadGroup};
 use serde_json::{Value, json};
 
-use super::{Account, stream};
 use crate::inventory::KindFilter;
 use crate::leader;
-
-/// The group of roles and bindings.
-const RBAC: &str = "rbac.authorization.k8s.io";
 
 /// Prints the roles and bindings.
 #[must_use]
@@ -41,9 +38,9 @@ pub fn manifests(
     let bound = format!("Binds the role above to the service account {account}.");
     let documents = [
         (comment, role(None, &name, &rules)),
-        (bound.clone(), binding("ClusterRole", None, &name, account)),
+        (bound.clone(), binding(None, &name, account)),
         ("The Lease by which one replica leads.".to_owned(), role(Some(namespace), &name, &[create, write.clone()])),
-        (bound, binding("Role", Some(namespace), &name, account)),
+        (bound, binding(Some(namespace), &name, account)),
         (
             "For people who may approve a plan that the sweeper holds (`sweeper approve`): bind it to them by a\n\
              RoleBinding.\n\
@@ -103,36 +100,6 @@ fn rules_by_group(kinds: &[&ServedKind], verbs: &[&str]) -> Vec<Value> {
         groups.entry(&kind.kind.group).or_default().insert(&kind.plural);
     }
     groups.into_iter().map(|(group, resources)| rule(group, resources, verbs)).collect()
-}
-
-fn rule<'a>(group: &str, resources: impl IntoIterator<Item = &'a str>, verbs: &[&str]) -> Value {
-    let resources: Vec<_> = resources.into_iter().collect();
-    json!({ "apiGroups": [group], "resources": resources, "verbs": verbs })
-}
-
-/// A `Role`, or a `ClusterRole` without a namespace.
-fn role(namespace: Option<&str>, name: &str, rules: &[Value]) -> Value {
-    let kind = if namespace.is_some() { "Role" } else { "ClusterRole" };
-    object(&format!("{RBAC}/v1"), kind, namespace, name, json!({ "rules": rules }))
-}
-
-fn binding(role: &str, namespace: Option<&str>, name: &str, account: &Account) -> Value {
-    let subject = json!({ "kind": "ServiceAccount", "namespace": account.namespace, "name": account.name });
-    let reference = json!({ "apiGroup": RBAC, "kind": role, "name": name });
-    let rest = json!({ "roleRef": reference, "subjects": [subject] });
-    object(&format!("{RBAC}/v1"), &format!("{role}Binding"), namespace, name, rest)
-}
-
-/// A manifest: its identity, and the members of `rest`.
-pub(super) fn object(api_version: &str, kind: &str, namespace: Option<&str>, name: &str, rest: Value) -> Value {
-    let mut manifest = json!({ "apiVersion": api_version, "kind": kind, "metadata": { "name": name } });
-    if let Some(namespace) = namespace {
-        manifest["metadata"]["namespace"] = namespace.into();
-    }
-    if let (Some(manifest), Value::Object(rest)) = (manifest.as_object_mut(), rest) {
-        manifest.extend(rest);
-    }
-    manifest
 }
 
 #[cfg(test)]

@@ -7,10 +7,10 @@ mod roles;
 use anyhow::{Context as _, Result};
 use http::{Method, Request};
 use hyperfleet_sweeper::config::{Config, Environment, Flags, parse};
-use hyperfleet_sweeper::rights::Account;
 use kube::Client;
 use lifecycle_core::object_ref::ObjectRef;
 use lifecycle_e2e::kube::ControlPlane;
+use lifecycle_kube::rights::Account;
 use lifecycle_kube::{Cluster, ServedKind, Settings, connect};
 use serde_json::Value;
 

@@ -7,8 +7,9 @@ use anyhow::{Result, ensure};
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use http::Method;
 use hyperfleet_sweeper::inventory::KindFilter;
-use hyperfleet_sweeper::rights::{Account, rbac};
+use hyperfleet_sweeper::rights::rbac;
 use lifecycle_e2e::{PATIENCE, await_condition, unique};
+use lifecycle_kube::rights::Account;
 use serde_json::json;
 
 use super::{Server, account, config};

@@ -1,0 +1,130 @@
+//! The rights that a task needs in Kubernetes, and no more.
+//!
+//! In: a compiled task. Out: for each resource the verbs that its reads and its reachable decisions need. Nothing fails.
+//! Resources on remote clusters need no right in this one, and are left out.
+
+use std::collections::BTreeSet;
+
+use lifecycle_core::task::kinds::is_namespaced;
+use lifecycle_core::task::{DiscoverBy, Resource, Task, TransportKind};
+use lifecycle_language::template::Template;
+
+use crate::reach::{Reach, reach};
+
+/// What the adapter must be allowed to do with the objects of one resource.
+#[derive(Debug)]
+pub struct Rights<'t> {
+    /// The resource of the task.
+    pub resource: &'t Resource,
+    /// The one namespace of its objects; none if only an event shows the namespace, or if they are in none.
+    pub namespace: Option<&'t str>,
+    /// The verbs, as RBAC spells them.
+    pub verbs: BTreeSet<&'static str>,
+}
+
+/// The rights that each resource of a task needs, in the task's order.
+#[must_use]
+pub fn rights(task: &Task) -> Vec<Rights<'_>> {
+    let here = |reach: &Reach<'_>| matches!(reach.resource.transport, TransportKind::Kubernetes);
+    reach(task).iter().filter(|reach| here(reach)).map(of).collect()
+}
+
+fn of<'t>(reach: &Reach<'t>) -> Rights<'t> {
+    let resource = reach.resource;
+    let mut verbs = BTreeSet::from([match resource.discovery.by {
+        DiscoverBy::Name(_) => "get",
+        DiscoverBy::Labels(_) => "list",
+    }]);
+    if resource.gates.orphan.is_some() {
+        // What its own discovery no longer finds is searched for by the label `hyperfleet.io/disowned`.
+        verbs.insert("list");
+    }
+    for (decision, _) in reach.rows.iter().flat_map(|row| &row.decisions) {
+        verbs.extend(verbs_of(decision));
+    }
+    if resource.retention.is_some() {
+        verbs.insert("delete");
+    }
+    Rights { resource, namespace: namespace(resource), verbs }
+}
+
+/// The verbs of the writes that carry out a decision, by its name in logs.
+fn verbs_of(decision: &str) -> &'static [&'static str] {
+    match decision {
+        // The object that has the wanted name already is read.
+        "create" | "create_version" => &["create", "get"],
+        "recreate" => &["create", "get", "delete"],
+        // An update is a server-side apply, which is a patch to RBAC.
+        "update" | "patch" | "disown" => &["patch"],
+        "delete" => &["delete"],
+        _ => &[],
+    }
+}
+
+/// The namespace that the discovery names. An object elsewhere is not created: its own discovery would not find it.
+fn namespace(resource: &Resource) -> Option<&str> {
+    let namespace = resource.discovery.namespace.as_ref().and_then(Template::as_literal)?;
+    let is_one = !namespace.is_empty() && namespace != "*" && is_namespaced(&resource.kind) != Some(false);
+    is_one.then_some(namespace)
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::panic, reason = "tests")]
+
+    use super::*;
+    use lifecycle_core::task::compile::{Surroundings, compile};
+
+    fn task(resource: &str) -> Task {
+        let text = format!("params: [{{name: x, source: event.x}}]\nresources:\n  - name: job\n    {resource}\n");
+        let surroundings = Surroundings { read: &|file| Err(format!("no file {file}")), environment: &|_| None };
+        let compiled = compile("task.yaml", &text, &surroundings);
+        compiled.task.unwrap_or_else(|| panic!("{text}\n{}", compiled.diagnostics))
+    }
+
+    const MANIFEST: &str =
+        "manifest: {apiVersion: batch/v1, kind: Job, metadata: {name: a, namespace: n, labels: {app: a}}}\n    ";
+    const BY_NAME: &str = "discovery: {by_name: a, namespace: n}\n    ";
+    const BY_LABELS: &str = "discovery: {by_selectors: {label_selector: {app: a}}}\n    ";
+
+    #[test]
+    fn verbs_are_those_of_the_reachable_decisions() {
+        let gate =
+            |key: &str, expression: &str| format!("lifecycle: {{{key}: {{when: {{expression: \"{expression}\"}}}}}}");
+        let patch = "lifecycle: {patch: [{when: {expression: x}, document: {a: 1}}], create: {when: {expression: \"false\"}}, apply: {when: {expression: \"false\"}}}";
+        let cases = [
+            (BY_NAME, String::new(), "create get patch"),
+            (BY_LABELS, String::new(), "create get list patch"),
+            (BY_NAME, gate("apply", "!has(resources.job)"), "create get"),
+            (BY_NAME, gate("delete", "x"), "create delete get patch"),
+            (BY_NAME, gate("delete", "true"), "delete get"),
+            (BY_NAME, gate("delete", "false"), "create get patch"),
+            (BY_NAME, gate("recreate", "x"), "create delete get patch"),
+            (BY_NAME, "recreate_on_change: true".to_owned(), "create delete get patch"),
+            (BY_NAME, gate("orphan", "x"), "create get list patch"),
+            (BY_LABELS, "retention: {historyLimit: 1}".to_owned(), "create delete get list patch"),
+            (BY_NAME, patch.to_owned(), "get patch"),
+            (BY_NAME, "when: {expression: \"false\"}".to_owned(), "get"),
+        ];
+        for (discovery, more, expected) in cases {
+            let task = task(&format!("{MANIFEST}{discovery}{more}"));
+            let verbs: Vec<_> = rights(&task).remove(0).verbs.into_iter().collect();
+            assert_eq!(verbs.join(" "), expected, "{discovery}{more}");
+        }
+    }
+
+    #[test]
+    fn namespace_is_that_of_the_discovery_if_no_event_decides_it() {
+        let manifest = MANIFEST;
+        let cases = [
+            (format!("{manifest}{BY_NAME}"), Some("n")),
+            (format!("{manifest}{BY_LABELS}"), None),
+            (format!("{manifest}discovery: {{by_name: a, namespace: \"*\"}}"), None),
+            (format!("{manifest}discovery: {{by_name: a, namespace: \"{{{{ .x }}}}\"}}"), None),
+            ("manifest: {apiVersion: v1, kind: Namespace, metadata: {name: a}}\n    discovery: {by_name: a, namespace: n}".to_owned(), None),
+        ];
+        for (resource, expected) in cases {
+            assert_eq!(rights(&task(&resource))[0].namespace, expected, "{resource}");
+        }
+    }
+}
