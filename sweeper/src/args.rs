@@ -94,6 +94,9 @@ pub enum Invocation {
         #[arg(long = "service-account", value_name = "NAMESPACE/NAME", value_parser = Account::parse,
               default_value = "hyperfleet/hyperfleet-sweeper")]
         account: Account,
+        /// Manifests, or values of the Helm chart (values).
+        #[arg(long, short, value_name = "FORMAT", default_value = "manifests", hide_possible_values = true)]
+        output: Grant,
     },
     /// Prints a policy by which only these accounts set the ownership labels, for `kubectl apply -f -`.
     AdmissionPolicy {
@@ -122,6 +125,15 @@ pub enum Output {
     Text,
     /// JSON for programs.
     Json,
+}
+
+/// The form of roles.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Grant {
+    /// Manifests for `kubectl apply`.
+    Manifests,
+    /// Values of the Helm chart.
+    Values,
 }
 
 /// Parses the arguments. Returns the command, and the flags that set keys of its configuration.

@@ -23,7 +23,7 @@ use lifecycle_service::{files, shutdown, version};
 use serde_json::{Value, json};
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-use crate::args::{Invocation, Output};
+use crate::args::{Grant, Invocation, Output};
 use crate::audit;
 use crate::config::settings::FILE;
 use crate::config::{self, Config, Environment, Flags};
@@ -76,7 +76,7 @@ pub fn run(invocation: Invocation, flags: &Flags, environment: &Environment) -> 
             Invocation::Restore { file, selection, keep_stamps, print: false } => {
                 restore(&load_and_say().await?, &file, &selection, keep_stamps).await
             }
-            Invocation::Rbac { account } => rbac(&load()?, &account).await,
+            Invocation::Rbac { account, output } => rbac(&load()?, &account, output).await,
             Invocation::AdmissionPolicy { accounts } => print(&admission::manifests(&accounts)),
             Invocation::Demo { scenario } => demo(scenario.as_deref()).await,
             Invocation::Check => check(read(flags, environment)),
@@ -206,12 +206,15 @@ fn code(is_complete: bool) -> ExitCode {
     if is_complete { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-async fn rbac(config: &Config, account: &Account) -> anyhow::Result<ExitCode> {
+async fn rbac(config: &Config, account: &Account, output: Grant) -> anyhow::Result<ExitCode> {
     let served = connect::objects(config).await?.discover().await?;
     for warning in rbac::warnings(&config.filter, &served.unread) {
         writeln!(std::io::stderr(), "{warning}")?;
     }
-    print(&rbac::manifests(&config.filter, &config.policy, &config.lease, &served.kinds, account))
+    print(&match output {
+        Grant::Manifests => rbac::manifests(&config.filter, &config.policy, &config.lease, &served.kinds, account),
+        Grant::Values => rbac::values(&config.filter, &config.policy, &served.kinds),
+    })
 }
 
 async fn demo(scenario: Option<&Path>) -> anyhow::Result<ExitCode> {

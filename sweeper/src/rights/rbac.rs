@@ -58,6 +58,13 @@ pub fn manifests(
     stream(&documents)
 }
 
+/// Prints values of the Helm chart, which has the other rules itself: those that get and delete the swept kinds.
+#[must_use]
+pub fn values(filter: &KindFilter, policy: &Policy, served: &[ServedKind]) -> String {
+    let (rules, comment) = deletion_rules(filter, &policy.cluster_scoped, served);
+    stream(&[(comment, json!({ "rbac": { "rules": rules } }))])
+}
+
 /// A warning for each group that could not be read, and so may serve a swept kind which the roles lack.
 #[must_use]
 pub fn warnings(filter: &KindFilter, unread: &[UnreadGroup]) -> Vec<String> {
@@ -70,26 +77,34 @@ pub fn warnings(filter: &KindFilter, unread: &[UnreadGroup]) -> Vec<String> {
 
 /// The rules of the cluster role, and a comment about them.
 fn object_rules(filter: &KindFilter, cluster_scoped: &[KindPattern], served: &[ServedKind]) -> (Vec<Value>, String) {
+    let (deletions, comment) = deletion_rules(filter, cluster_scoped, served);
+    // What goes along with an orphan can be of any kind. While a kind cannot be listed, the sweeper deletes nothing, so a
+    // CRD to come needs no new role for that.
+    let mut rules = vec![rule("", ["events"], &["create"]), rule("*", ["*"], &["list"])];
+    rules.extend(deletions);
+    let comment = format!(
+        "Create an Event about each deletion. List every kind, also those that are not swept: an object of any\n\
+         kind can belong to an orphan, and would go along. {comment}"
+    );
+    (rules, comment)
+}
+
+/// The rules that get and delete the swept kinds, and a comment about them.
+fn deletion_rules(filter: &KindFilter, cluster_scoped: &[KindPattern], served: &[ServedKind]) -> (Vec<Value>, String) {
     let is_allowed =
         |kind: &ServedKind| kind.namespaced || cluster_scoped.iter().any(|pattern| pattern.matches(&kind.kind));
     let selected: Vec<_> = served.iter().filter(|kind| filter.selects(kind)).collect();
     let swept: Vec<_> = selected.iter().copied().filter(|kind| is_allowed(kind)).collect();
-    // What goes along with an orphan can be of any kind. While a kind cannot be listed, the sweeper deletes nothing, so a
-    // CRD to come needs no new role for that.
-    let mut rules = vec![rule("", ["events"], &["create"]), rule("*", ["*"], &["list"])];
-    // `get` on `*` would include subresources such as `nodes/proxy` and `pods/exec`, which run commands.
-    rules.extend(rules_by_group(&swept, &["get", "delete"]));
-    let mut comment =
-        "Create an Event about each deletion. List every kind, also those that are not swept: an object of any\n\
-         kind can belong to an orphan, and would go along. Get and delete the swept kinds that the cluster serves\n\
+    let mut comment = "Get and delete the swept kinds that the cluster serves\n\
          now: generate it again after installing a CRD."
-            .to_owned();
+        .to_owned();
     for pattern in &filter.include {
         if !selected.iter().any(|kind| pattern.matches(&kind.kind)) {
             comment.push_str(&format!("\n`{pattern}` selects no kind that the cluster serves now."));
         }
     }
-    (rules, comment)
+    // `get` on `*` would include subresources such as `nodes/proxy` and `pods/exec`, which run commands.
+    (rules_by_group(&swept, &["get", "delete"]), comment)
 }
 
 /// A rule for each group of these kinds.
