@@ -20,3 +20,41 @@
 {{- end }}
 {{- toYaml $config }}
 {{- end }}
+
+{{/* What the program and `helm test` mount. */}}
+{{- define "hyperfleet-sweeper.mounts" -}}
+- name: config
+  mountPath: /etc/hyperfleet/sweeper.yaml
+  subPath: sweeper.yaml
+  readOnly: true
+{{- range $index, $_ := .Values.signingKeys }}
+- name: signing-key-{{ $index }}
+  mountPath: /etc/hyperfleet/signing/{{ $index }}
+  readOnly: true
+{{- end }}
+{{- if .Values.audit.existingClaim }}
+- name: audit
+  mountPath: /var/log/hyperfleet
+{{- end }}
+{{- end }}
+
+{{- define "hyperfleet-sweeper.volumes" -}}
+- name: config
+  configMap:
+    name: {{ include "common.fullname" . }}
+{{- range $index, $key := .Values.signingKeys }}
+- name: signing-key-{{ $index }}
+  {{- if $key.volume }}
+  {{- toYaml $key.volume | nindent 2 }}
+  {{- else }}
+  secret:
+    secretName: {{ required "signingKeys: each needs secretName or volume" $key.secretName }}
+    defaultMode: 0440
+  {{- end }}
+{{- end }}
+{{- with .Values.audit.existingClaim }}
+- name: audit
+  persistentVolumeClaim:
+    claimName: {{ . }}
+{{- end }}
+{{- end }}

@@ -1,0 +1,151 @@
+//! What the charts render, refuse and document.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::Value;
+use tokio::process::Command;
+
+use crate::helm::{output, root, tool};
+
+const CHARTS: [&str; 4] =
+    ["hyperfleet-adapter", "hyperfleet-sweeper", "hyperfleet-reconcile-metrics", "hyperfleet-lifecycle"];
+
+const IMAGE: &str = "image.registry=r,image.repository=p,image.tag=1";
+const RABBITMQ: &str = "broker.type=rabbitmq,broker.rabbitmq.exchange=e,broker.rabbitmq.urlSecret.name=s";
+const FILES: &str = "adapterConfig.yaml=a: 1,adapterTaskConfig.yaml=b: 2";
+
+async fn programs() -> Result<std::path::PathBuf> {
+    Ok(Path::new(output(tool("build").args(["--where", "helm"])).await?.trim()).to_owned())
+}
+
+/// Renders a chart with values of `--set`.
+async fn render(chart: &str, values: &[&str]) -> Result<String> {
+    let mut helm = Command::new(programs().await?.join("helm"));
+    helm.args(["template", "release", "--namespace", "fleet"]).arg(root().join("deploy/charts").join(chart));
+    for kind in ["ServiceMonitor", "PodMonitor", "PrometheusRule"] {
+        helm.args(["--api-versions", &format!("monitoring.coreos.com/v1/{kind}")]);
+    }
+    for values in values {
+        helm.args(["--set", values]);
+    }
+    output(&mut helm).await
+}
+
+#[tokio::test]
+#[ignore = "needs Helm: `e2e/tests/install/run`"]
+async fn chart_renders_or_says_what_is_missing() -> Result<()> {
+    let adapter = "hyperfleet-adapter";
+    let minimal = [IMAGE, RABBITMQ, FILES];
+    // The values, and a text of the manifests, or of the error behind `!`.
+    let cases: &[(&str, &[&str], &str)] = &[
+        (adapter, &[RABBITMQ, FILES], "!image.registry is required"),
+        (adapter, &[IMAGE, FILES], "!broker.type is required"),
+        (
+            adapter,
+            &[IMAGE, FILES, "broker.type=rabbitmq,broker.rabbitmq.exchange=e"],
+            "!broker.rabbitmq.urlSecret.name",
+        ),
+        (adapter, &[IMAGE, FILES, "broker.type=rabbitmq,broker.rabbitmq.url=amqp://b"], "!broker.rabbitmq.exchange is"),
+        (adapter, &[IMAGE, FILES, "broker.type=googlepubsub"], "!broker.googlepubsub.projectId is required"),
+        (adapter, &[IMAGE, RABBITMQ], "!adapterConfig.yaml is required"),
+        (
+            adapter,
+            &[&minimal[..], &["podDisruptionBudget.minAvailable=1"]].concat(),
+            "!podDisruptionBudget.minAvailable",
+        ),
+        (adapter, &[&minimal[..], &["brokr.type=x"]].concat(), "!additional properties 'brokr' not allowed"),
+        (adapter, &[&minimal[..], &["adapterConfig.files.x=nowhere"]].concat(), "!adapterConfig.yaml excludes"),
+        (adapter, &minimal, "name: release-hyperfleet-adapter-broker"),
+        (adapter, &[&minimal[..], &["autoscaling.enabled=true"]].concat(), "kind: HorizontalPodAutoscaler"),
+        (adapter, &[&minimal[..], &["rbac.resources={jobs}"]].concat(), "apiGroups: [\"batch\"]"),
+        (
+            adapter,
+            &[&minimal[..], &["adapterConfig.hyperfleetApi.auth.enabled=true"]].concat(),
+            "audience: hyperfleet-api",
+        ),
+        (adapter, &[&minimal[..], &["networkPolicy.enabled=true"]].concat(), "kind: NetworkPolicy"),
+        (adapter, &[&minimal[..], &["monitoring.serviceMonitor.enabled=true"]].concat(), "kind: ServiceMonitor"),
+        (adapter, &[&minimal[..], &["monitoring.podMonitor.enabled=true"]].concat(), "podMetricsEndpoints"),
+        (adapter, &[&minimal[..], &["monitoring.tracing.enabled=true"]].concat(), "OTEL_PROPAGATORS"),
+        (adapter, &[&minimal[..], &["signingKey.enabled=true"]].concat(), "!signingKey.secretName is required"),
+        ("hyperfleet-sweeper", &[IMAGE], "!config.adapters is required"),
+        ("hyperfleet-sweeper", &[IMAGE, "config.adapters={a}"], "dry_run: true"),
+        (
+            "hyperfleet-sweeper",
+            &[IMAGE, "config.adapters={a}", "ownershipPolicy.enabled=true,ownershipPolicy.serviceAccounts={f/a}"],
+            "'system:serviceaccount:f:a', 'system:serviceaccount:fleet:release-hyperfleet-sweeper'",
+        ),
+        ("hyperfleet-sweeper", &[IMAGE, "config.adapters={a}", "monitoring.prometheusRule.enabled=true"], "alert: "),
+        (
+            "hyperfleet-sweeper",
+            &[IMAGE, "config.adapters={a}", "monitoring.dashboard.enabled=true"],
+            "grafana_dashboard",
+        ),
+        ("hyperfleet-reconcile-metrics", &[IMAGE], "!database.existingSecret is required"),
+        ("hyperfleet-reconcile-metrics", &[IMAGE, "database.existingSecret=s"], "password_file:"),
+        (
+            "hyperfleet-reconcile-metrics",
+            &[IMAGE, "database.existingSecret=s", "prepare.enabled=true,prepare.username=o,prepare.existingSecret=o"],
+            "release-hyperfleet-reconcile-metrics-prepare",
+        ),
+    ];
+    for (chart, values, expected) in cases {
+        let rendered = render(chart, values).await;
+        match (expected.strip_prefix('!'), rendered) {
+            (None, Ok(manifests)) => ensure!(manifests.contains(expected), "{chart} {values:?}: {manifests}"),
+            (Some(error), Err(refused)) => {
+                ensure!(refused.to_string().contains(error), "{chart} {values:?}: {refused}")
+            }
+            (_, other) => anyhow::bail!("{chart} {values:?}: expected {expected}, not {other:?}"),
+        }
+    }
+    Ok(())
+}
+
+/// The keys of values, or of a schema's properties, as far as both are fixed.
+fn keys(value: &Value, prefix: &str, found: &mut BTreeSet<String>) {
+    for (key, value) in value.as_object().into_iter().flatten() {
+        let path = format!("{prefix}.{key}");
+        keys(value, &path, found);
+        found.insert(path);
+    }
+}
+
+fn properties(schema: &Value, prefix: &str, found: &mut BTreeSet<String>, free: &mut Vec<String>) {
+    for (key, value) in schema["properties"].as_object().into_iter().flatten() {
+        let path = format!("{prefix}.{key}");
+        properties(value, &path, found, free);
+        if value["type"] == "object" && value["properties"].is_null() {
+            free.push(format!("{path}."));
+        }
+        found.insert(path);
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs Helm: `e2e/tests/install/run`"]
+async fn schema_and_readme_have_every_value() -> Result<()> {
+    let charts = root().join("deploy/charts");
+    for chart in &CHARTS[..3] {
+        let read = |file: &str| std::fs::read_to_string(charts.join(chart).join(file)).context(file.to_owned());
+        let values: Value = serde_saphyr::from_str(&read("values.yaml")?)?;
+        let schema: Value = serde_json::from_str(&read("values.schema.json")?)?;
+        let (mut written, mut allowed, mut free) = (BTreeSet::new(), BTreeSet::new(), Vec::new());
+        keys(&values, "", &mut written);
+        properties(&schema, "", &mut allowed, &mut free);
+        written.retain(|key| !free.iter().any(|free| key.starts_with(free)));
+        // Those that the chart hyperfleet-lifecycle passes on.
+        allowed.retain(|key| key != ".global" && key != ".enabled");
+        assert_eq!(written, allowed, "{chart}: left values.yaml, right values.schema.json");
+    }
+    let mut docs = Command::new(programs().await?.join("helm-docs"));
+    let printed =
+        output(docs.arg("--chart-search-root").arg(&charts).args(["--dry-run", "--log-level", "error"])).await?;
+    for chart in CHARTS {
+        let readme = std::fs::read_to_string(charts.join(chart).join("README.md"))?;
+        ensure!(printed.contains(readme.trim()), "{chart}/README.md is old: run helm-docs, see CONTRIBUTING.md");
+    }
+    Ok(())
+}
