@@ -33,9 +33,11 @@ mod run;
 pub mod scripted;
 pub mod series;
 pub mod sockets;
+pub mod usage;
 mod wait;
 
 use std::path::PathBuf;
+use std::process::Command;
 
 use anyhow::Context;
 
@@ -73,6 +75,21 @@ impl Stack {
         let (control_plane, broker) = tokio::try_join!(kube::ControlPlane::shared(), rabbitmq::Broker::shared())?;
         Ok(Self { control_plane, broker })
     }
+}
+
+/// A command that runs cargo from within a program that cargo itself runs.
+///
+/// Cargo describes that program's package in variables. The build script of `ring` names the same variables, so that
+/// `ring` and every crate that uses it would be built again, and yet again by the next build without these variables.
+#[must_use]
+pub fn cargo() -> Command {
+    let mut cargo = Command::new("cargo");
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("CARGO_PKG_") || name.to_string_lossy().starts_with("CARGO_MANIFEST_") {
+            cargo.env_remove(name);
+        }
+    }
+    cargo
 }
 
 /// Finds a program of this workspace that cargo built for the running tests.

@@ -10,6 +10,7 @@ use std::process::Stdio;
 
 use anyhow::{Context, Result, bail, ensure};
 use lifecycle_e2e::process::Process;
+use lifecycle_e2e::usage::Usage;
 use lifecycle_e2e::{PATIENCE, await_condition};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -153,17 +154,11 @@ impl Adapter {
 
     /// The peak of the process' resident memory, in KiB.
     pub(crate) fn peak_memory(&self) -> Result<u64> {
-        self.memory("VmHWM:")
+        Ok(Usage::of(self.id()?)?.most_resident)
     }
 
     /// The process' resident memory, in KiB.
     pub(crate) fn resident_memory(&self) -> Result<u64> {
-        self.memory("VmRSS:")
-    }
-
-    fn memory(&self, figure: &str) -> Result<u64> {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.id()?))?;
-        let value = status.lines().find_map(|line| line.strip_prefix(figure)).context("no such figure")?;
-        Ok(value.trim().trim_end_matches(" kB").parse()?)
+        Ok(Usage::of(self.id()?)?.resident)
     }
 }

@@ -10,6 +10,7 @@ use std::fs;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
+use lifecycle_e2e::usage::from_ticks;
 
 /// The name of this process in the figures.
 pub(super) const SELF: &str = "stack (the load)";
@@ -63,19 +64,6 @@ pub(super) fn usage(parts: &[(String, u32)]) -> Result<BTreeMap<String, Usage>> 
     Ok(found)
 }
 
-/// Reads the CPU time that all cores together have been busy.
-pub(super) fn busy() -> Result<Duration> {
-    const IDLE: usize = 3;
-    const IO_WAIT: usize = 4;
-    /// The fields up to steal time; the guest times after them are already part of user time.
-    const FIELDS: usize = 8;
-    let stat = fs::read_to_string("/proc/stat").context("failed to read /proc/stat")?;
-    let line = stat.lines().next().unwrap_or_default();
-    let fields = line.split_whitespace().skip(1).take(FIELDS).enumerate();
-    let busy = fields.filter(|(index, _)| ![IDLE, IO_WAIT].contains(index));
-    Ok(ticks(busy.filter_map(|(_, ticks)| ticks.parse::<u64>().ok()).sum()))
-}
-
 impl Process {
     fn parse(stat: &str, status: &str) -> Option<Self> {
         // The name in parentheses may contain spaces.
@@ -89,7 +77,7 @@ impl Process {
         Some(Self {
             parent: u32::try_from(number(1)?).ok()?,
             name: name.to_owned(),
-            cpu: ticks((11..=14).map(number).sum::<Option<u64>>()?),
+            cpu: from_ticks((11..=14).map(number).sum::<Option<u64>>()?),
             own: kibibytes("RssAnon:"),
             shared: kibibytes("RssFile:") + kibibytes("RssShmem:"),
         })
@@ -126,11 +114,6 @@ fn part_of<'a>(processes: &BTreeMap<u32, Process>, id: u32, root: u32, parts: &'
     let server = line.pop().and_then(|server| processes.get(&server));
     let server = server.and_then(|server| SERVERS.into_iter().find(|(name, _)| *name == server.name));
     Some(server.map_or(SUPERVISORS, |(_, name)| name))
-}
-
-/// Converts the kernel's ticks; `USER_HZ` is 100 on all common architectures.
-fn ticks(ticks: u64) -> Duration {
-    Duration::from_millis(ticks * 10)
 }
 
 #[cfg(test)]

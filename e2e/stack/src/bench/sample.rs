@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use lifecycle_e2e::series::total;
+use lifecycle_e2e::usage::busy;
 
-use super::processes::{Usage, busy, usage};
+use super::processes::{Usage, usage};
 use crate::system::System;
 
 /// Transactions, rows written, rows read and bytes of a database.
