@@ -23,7 +23,7 @@ pub(crate) struct Options {
     /// The log level with which the measured adapter runs.
     #[arg(long, default_value = "info")]
     pub(crate) log_level: String,
-    /// Measure this binary instead of the one just built.
+    /// Measure this binary instead of one that the benchmark builds.
     #[arg(long)]
     pub(crate) binary: Option<PathBuf>,
     /// Another adapter, measured in turn with the first one: an earlier build, or the Go adapter.

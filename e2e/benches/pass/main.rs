@@ -1,6 +1,6 @@
 //! Measures a pass of the sweeper, and the deletion of 1,000 orphans, with a real API server.
 //!
-//! Run it with `cargo bench -p hyperfleet-sweeper --bench pass [-- --help]`. The control plane, the local API, its
+//! Run it with `cargo bench --bench pass [-- --help]`. The control plane, the local API, its
 //! database and the sweeper's release binary share the machine. Time is what the sweeper logs; CPU time and memory come
 //! from the kernel; a pass through a proxy, which is not measured otherwise, counts the calls. `docs/performance.md`
 //! has the figures and the targets. The benchmark never fails because of slowness.
@@ -17,10 +17,12 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::Api;
 use kube::api::PostParams;
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
+use lifecycle_benches::build;
 use lifecycle_e2e::api::LocalApi;
 use lifecycle_e2e::await_condition;
 use lifecycle_e2e::fault::When;
 use lifecycle_e2e::kube::{ControlPlane, TestNamespace, widgets};
+use lifecycle_e2e::usage::Usage;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::process::{Child, Command};
@@ -50,9 +52,9 @@ struct Options {
     /// How many objects of 20 kinds there are; a pass is measured with a tenth of them first.
     #[arg(long, default_value_t = 100_000)]
     objects: usize,
-    /// The sweeper to measure; by default the one that was built with the benchmark.
-    #[arg(long, default_value = env!("CARGO_BIN_EXE_sweeper"))]
-    binary: PathBuf,
+    /// Measure this binary instead of one that the benchmark builds.
+    #[arg(long)]
+    binary: Option<PathBuf>,
     /// Cargo passes this to every benchmark.
     #[arg(long, hide = true)]
     bench: bool,
@@ -61,6 +63,7 @@ struct Options {
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     let options = Options::parse();
+    let binary = options.binary.map_or_else(|| build("sweeper"), Ok)?;
     let control_plane = ControlPlane::shared().await?;
     let namespace = control_plane.namespace().await?;
     let bench = Bench { kinds: kinds(&control_plane).await?, api: LocalApi::start().await?, control_plane, namespace };
@@ -70,14 +73,14 @@ async fn main() -> anyhow::Result<()> {
         bench.create(objects..wanted).await?;
         print(&format!("created {} objects in {:.0?}", wanted - objects, started.elapsed()));
         objects = wanted;
-        bench.measure_pass(&options.binary, objects).await?;
+        bench.measure_pass(&binary, objects).await?;
     }
     for (number, per_second) in [50, 1000].into_iter().enumerate() {
         let owners = ORPHANS / PER_OWNER;
         for owner in owners * number..owners * (number + 1) {
             bench.api.remove(&id(owner)).await?;
         }
-        bench.measure_deletion(&options.binary, per_second).await?;
+        bench.measure_deletion(&binary, per_second).await?;
     }
     Ok(())
 }
@@ -143,15 +146,15 @@ impl Bench {
         let config = self.config(self.control_plane.kubeconfig_path(), json!({}));
         let sweeper = Sweeper::start(binary, "run", &config)?;
         let first = sweeper.await_pass(1, |_| true).await?;
-        let begun = sweeper.cpu()?;
+        let begun = sweeper.usage()?.cpu;
         let last = sweeper.await_pass(4, |_| true).await?;
-        let cpu = (sweeper.cpu()? - begun) / 3;
+        let cpu = (sweeper.usage()?.cpu - begun) / 3;
         ensure!(first["inventory"] == objects && last["orphans"] == 0, "{last}");
         print(&format!(
             "{objects} objects: pass {} s, later {} s; {cpu:.2?} CPU; at most {} KiB resident",
             first["duration_seconds"],
             last["duration_seconds"],
-            sweeper.most_resident()?
+            sweeper.usage()?.most_resident
         ));
         Ok(())
     }
@@ -162,14 +165,14 @@ impl Bench {
             "kubeconfig": self.control_plane.kubeconfig_path(), "requests_per_second": per_second } });
         let sweeper = Sweeper::start(binary, "run", &self.config(self.control_plane.kubeconfig_path(), more))?;
         let survey = sweeper.await_pass(1, |_| true).await?;
-        let begun = sweeper.cpu()?;
+        let begun = sweeper.usage()?.cpu;
         let sweep = sweeper.await_pass(1, |entry| entry["due"] == ORPHANS).await?;
         ensure!(sweep["result"] == "done" && survey["orphans"] == ORPHANS, "{survey} {sweep}");
         print(&format!(
             "{ORPHANS} deletions at most {per_second} requests/s: pass {} s, and {} s without deletions; {:.2?} CPU",
             sweep["duration_seconds"],
             survey["duration_seconds"],
-            sweeper.cpu()? - begun
+            sweeper.usage()?.cpu - begun
         ));
         Ok(())
     }
@@ -251,24 +254,9 @@ impl Sweeper {
         .await
     }
 
-    /// The most memory that was resident so far, in KiB.
-    fn most_resident(&self) -> anyhow::Result<u64> {
-        let status = self.proc("status")?;
-        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).context("no VmHWM")?;
-        Ok(line.trim().trim_end_matches(" kB").parse()?)
-    }
-
-    /// The CPU time used so far, user and system, whose unit is a hundredth of a second.
-    fn cpu(&self) -> anyhow::Result<Duration> {
-        let stat = self.proc("stat")?;
-        let (_, fields) = stat.rsplit_once(')').context("an unexpected stat")?;
-        let ticks = fields.split_whitespace().skip(11).take(2).map(str::parse::<u64>).sum::<Result<u64, _>>()?;
-        Ok(Duration::from_millis(ticks * 10))
-    }
-
-    fn proc(&self, file: &str) -> anyhow::Result<String> {
+    fn usage(&self) -> anyhow::Result<Usage> {
         let id = self.process.id().context("the sweeper has ended")?;
-        fs::read_to_string(format!("/proc/{id}/{file}")).with_context(|| self.log().unwrap_or_default())
+        Usage::of(id).with_context(|| self.log().unwrap_or_default())
     }
 }
 

@@ -14,7 +14,9 @@ mod writes;
 
 use std::time::{Duration, Instant};
 
+use lifecycle_benches::build;
 use lifecycle_e2e::postgres::{Database, PrivateServer};
+use lifecycle_e2e::usage::Usage;
 use lifecycle_e2e::{PATIENCE, await_condition};
 use lifecycle_migrations as migrations;
 use reconcile_metrics::config::{self, AGE_BUCKETS, Environment, Flags};
@@ -133,7 +135,9 @@ async fn main() {
     println!("| the same after a VACUUM | {vacuumed} |");
 
     println!("\nThe gain: {gain:.1} times; building the indexes: {:.1} s", building.as_secs_f64());
-    println!("Resident memory of the exporter: {:.1} MiB, at most {:.1} MiB", scrape.resident, scrape.peak);
+    let [resident, peak] =
+        [scrape.usage.resident, scrape.usage.most_resident].map(|kibibytes| kibibytes as f64 / 1024.0);
+    println!("Resident memory of the exporter: {resident:.1} MiB, at most {peak:.1} MiB");
     println!("\nThe API's query, without the indexes:\n\n```text\n{upstream_plan}\n```");
     println!("\nOurs, with them:\n\n```text\n{our_plan}\n```");
     println!("\nOurs, after 100,000 reports without a VACUUM:\n\n```text\n{plan_after}\n```");
@@ -257,8 +261,7 @@ async fn details(database: &Database) -> Timing {
 
 struct Scrapes {
     time: Timing,
-    resident: f64,
-    peak: f64,
+    usage: Usage,
 }
 
 /// Runs the exporter and scrapes it over HTTP.
@@ -266,7 +269,7 @@ async fn scrapes(database: &Database) -> Scrapes {
     let directory = tempfile::tempdir().unwrap();
     let (file, log) = (directory.path().join("exporter.yaml"), directory.path().join("log"));
     std::fs::write(&file, config(database)).unwrap();
-    let mut child = tokio::process::Command::new(env!("CARGO_BIN_EXE_reconcile-metrics"))
+    let mut child = tokio::process::Command::new(build("reconcile-metrics").unwrap())
         .arg("serve")
         .arg("--config")
         .arg(&file)
@@ -300,13 +303,8 @@ async fn scrapes(database: &Database) -> Scrapes {
             time.add(took);
         }
     }
-    let status = std::fs::read_to_string(format!("/proc/{}/status", child.id().unwrap())).unwrap();
-    let mebibytes = |name: &str| {
-        let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
-        line.trim().trim_end_matches("kB").trim().parse::<f64>().unwrap() / 1024.0
-    };
-    let (resident, peak) = (mebibytes("VmRSS:"), mebibytes("VmHWM:"));
+    let usage = Usage::of(child.id().unwrap()).unwrap();
     child.start_kill().unwrap();
     tokio::time::timeout(Duration::from_secs(10), child.wait()).await.unwrap().unwrap();
-    Scrapes { time, resident, peak }
+    Scrapes { time, usage }
 }

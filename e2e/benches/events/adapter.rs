@@ -7,12 +7,13 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use anyhow::{Context as _, ensure};
+use lifecycle_benches::build;
+use lifecycle_e2e::usage::Usage;
 use lifecycle_e2e::{await_condition, free_port};
 use tempfile::TempDir;
 use tokio::process::{Child, Command};
 
 use super::options::Options;
-use super::process::Process;
 use super::{PATIENCE, task, within_patience};
 
 /// A program to measure.
@@ -26,8 +27,7 @@ pub(crate) struct Program {
 impl Program {
     /// The programs that the options name, the first one first.
     pub(crate) fn of(options: &Options) -> anyhow::Result<Vec<Self>> {
-        let built = Path::new(env!("CARGO_BIN_EXE_hyperfleet-adapter"));
-        let path = options.binary.as_deref().unwrap_or(built).to_owned();
+        let path = options.binary.clone().map_or_else(|| build("hyperfleet-adapter"), Ok)?;
         let mut programs = vec![Self { name: "adapter", path, ports: (free_port()?, free_port()?) }];
         if let Some(path) = &options.beside {
             let ports = match options.beside_ports {
@@ -54,7 +54,7 @@ pub(crate) struct Deployment<'a> {
 /// A running adapter; dropping it kills the process.
 pub(crate) struct Adapter {
     _child: Child,
-    process: Process,
+    process: u32,
     metrics_url: String,
     client: reqwest::Client,
     directory: TempDir,
@@ -104,7 +104,7 @@ impl Adapter {
             .kill_on_drop(true)
             .spawn()
             .with_context(|| format!("failed to start {}", program.path.display()))?;
-        let process = Process(child.id().context("the adapter ended at once")?);
+        let process = child.id().context("the adapter ended at once")?;
         // The adapter installs its TLS provider in its own process; this process needs one for its HTTP client.
         lifecycle_e2e::init();
         let client = reqwest::Client::builder().build().context("failed to make a client")?;
@@ -117,12 +117,12 @@ impl Adapter {
         up.await.with_context(|| format!("its log is:\n{}", fs::read_to_string(log).unwrap_or_default()))?;
         let metrics_url = format!("http://127.0.0.1:{metrics}/metrics");
         // A profiler needs the process id to attach.
-        print_note(&format!("{} is process {}", program.name, process.0));
+        print_note(&format!("{} is process {}", program.name, process));
         Ok(Self { _child: child, process, metrics_url, client, directory })
     }
 
-    pub(crate) fn process(&self) -> Process {
-        self.process
+    pub(crate) fn usage(&self) -> anyhow::Result<Usage> {
+        Usage::of(self.process)
     }
 
     /// The numbers of Kubernetes requests so far, from the adapter's metrics; none if the program does not count them.

@@ -1,11 +1,11 @@
 //! Measures the cost of an event for the adapter, from outside of its process and with real servers.
 //!
-//! Run it with `cargo bench -p hyperfleet-adapter --bench events [-- --help]`. RabbitMQ, the control plane
+//! Run it with `cargo bench --bench events [-- --help]`. RabbitMQ, the control plane
 //! and a minimal fake API run on the same machine; the adapter is the release binary. CPU time and memory
 //! come from the kernel, and the numbers of calls from the adapter's metrics. The report is a table of medians and
 //! extremes of several runs, with the target. `--beside` measures another adapter in turn with the first one, on the
 //! same servers: only figures of one run are compared.
-//! `adapter/benches/README.md` explains the figures.
+//! The README beside this file explains the figures.
 //!
 //! The benchmark fails if a pass failed or calls are missing; it never fails because of slowness.
 
@@ -17,19 +17,18 @@ use futures::{StreamExt as _, TryStreamExt as _, stream};
 use lifecycle_e2e::Stack;
 use lifecycle_e2e::rabbitmq::Topic;
 use lifecycle_e2e::sentinel::Event;
+use lifecycle_e2e::usage::{Usage, busy};
 use tokio::time::{Instant, sleep, timeout};
 
 mod adapter;
 mod fake_api;
 mod options;
-mod process;
 mod report;
 mod task;
 
 use adapter::{Adapter, Calls, Deployment, Program};
 use fake_api::FakeApi;
 use options::Options;
-use process::{Usage, busy_time};
 use report::{Column, Idle, Measured, Memory, Phase};
 
 const SUBSCRIPTION: &str = "bench";
@@ -107,12 +106,12 @@ impl Bench<'_> {
     /// Waits until this number of events is reported in all, and returns the resident memory at that moment.
     async fn resident_after(&self, events: usize) -> anyhow::Result<(usize, u64)> {
         self.api.await_reports(events as u64, PATIENCE).await?;
-        Ok((events, self.adapter.process().usage()?.resident))
+        Ok((events, self.adapter.usage()?.resident))
     }
 
     /// Publishes this number of events, about the same resources in each phase, and waits for their reports.
     async fn phase(&self, events: usize) -> anyhow::Result<Phase> {
-        let (calls, usage, busy) = self.snapshot().await?;
+        let (calls, usage, busy_before) = self.snapshot().await?;
         let (reads, reports) = (self.api.reads(), self.api.reports());
         let start = Instant::now();
         let published = self.publish(events);
@@ -120,14 +119,14 @@ impl Bench<'_> {
         let took = tokio::try_join!(published, async { reported.await.map(|()| start.elapsed()) })?.1;
         sleep(SETTLE).await;
         // Read the CPU time before the metrics: the adapter's answer to that request is not part of an event.
-        let (usage_after, busy_after) = (self.adapter.process().usage()?, busy_time()?);
+        let (usage_after, busy_after) = (self.adapter.usage()?, busy()?);
         let calls = self.adapter.calls().await? - calls;
         let cpu = usage_after.cpu - usage.cpu;
         Ok(Phase {
             events,
             took,
             cpu,
-            share_of_busy: cpu.as_secs_f64() / (busy_after - busy).as_secs_f64(),
+            share_of_busy: cpu.as_secs_f64() / (busy_after - busy_before).as_secs_f64(),
             calls,
             p99: p99(self.api.take_passes()),
             api_calls: self.api.reads() - reads + self.api.reports() - reports,
@@ -136,7 +135,7 @@ impl Bench<'_> {
 
     async fn snapshot(&self) -> anyhow::Result<(Calls, Usage, Duration)> {
         let calls = self.adapter.calls().await?;
-        Ok((calls, self.adapter.process().usage()?, busy_time()?))
+        Ok((calls, self.adapter.usage()?, busy()?))
     }
 
     async fn publish(&self, events: usize) -> anyhow::Result<()> {
@@ -152,9 +151,9 @@ impl Bench<'_> {
 
     async fn idle(&self) -> anyhow::Result<Idle> {
         sleep(SETTLE).await;
-        let before = self.adapter.process().usage()?;
+        let before = self.adapter.usage()?;
         sleep(IDLE).await;
-        let after = self.adapter.process().usage()?;
+        let after = self.adapter.usage()?;
         Ok(Idle { resident: after.resident, cpu: (after.cpu - before.cpu).as_secs_f64() / IDLE.as_secs_f64() })
     }
 }
