@@ -10,6 +10,7 @@
 //! | [`files`] | reads files with a size limit |
 //! | [`http`] | listeners with limits for slow clients |
 //! | [`probes`] | the answers to a kubelet's probes |
+//! | `probe` | the command `probe`, which asks for such an answer |
 //! | [`servers`] | the health server and the metrics server |
 //! | [`shutdown`] | SIGINT and SIGTERM |
 //!
@@ -20,6 +21,7 @@ pub mod files;
 pub mod http;
 pub mod logging;
 pub mod metrics;
+mod probe;
 pub mod probes;
 pub mod program;
 pub mod servers;

@@ -2,15 +2,18 @@
 //!
 //! In: a function that parses arguments, and a function that executes the parsed command. Out: an exit code.
 //! Help goes to standard output. Errors go to standard error, with their causes, and result in the exit code
-//! 1.
+//! 1. Every program also has the command `probe URL`, which [`run`] handles itself.
 
 use std::collections::BTreeMap;
 use std::env::ArgsOs;
+use std::ffi::OsString;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
 use lifecycle_errors::Chain;
+
+use crate::probe;
 
 /// The environment variables of the process, as a value.
 ///
@@ -19,10 +22,15 @@ use lifecycle_errors::Chain;
 pub type Environment = BTreeMap<String, String>;
 
 /// Parses the arguments and executes the command. Variables that are not Unicode are ignored.
+///
+/// The command `probe URL` is not in the program's help, because it is for the health checks of containers.
 pub fn run<I>(
     parse: impl FnOnce(ArgsOs) -> Result<I, clap::Error>,
     command: impl FnOnce(I, Environment) -> anyhow::Result<ExitCode>,
 ) -> ExitCode {
+    if let Some(url) = url_to_probe(std::env::args_os().skip(1)) {
+        return exit_code(probe::run(&url));
+    }
     let invocation = match parse(std::env::args_os()) {
         Ok(invocation) => invocation,
         Err(error) => {
@@ -34,7 +42,16 @@ pub fn run<I>(
     let environment = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .collect();
-    command(invocation, environment).unwrap_or_else(|error| {
+    exit_code(command(invocation, environment))
+}
+
+fn url_to_probe(mut arguments: impl Iterator<Item = OsString>) -> Option<String> {
+    arguments.next().filter(|command| command == "probe")?;
+    arguments.next()?.into_string().ok()
+}
+
+fn exit_code(result: anyhow::Result<ExitCode>) -> ExitCode {
+    result.unwrap_or_else(|error| {
         let _ = writeln!(std::io::stderr(), "Error: {}", Chain(error.as_ref()));
         ExitCode::FAILURE
     })
