@@ -3,6 +3,7 @@
 //! In: the process's arguments. Out: an [`Invocation`]. Fails: with clap's help and error texts.
 
 use std::ffi::OsString;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
@@ -31,6 +32,12 @@ enum Command {
         /// The story.
         story: Story,
     },
+    /// Ends the Pods of Jobs in the place of a kubelet, until a signal: for a stack whose parts another program runs.
+    Kubelet {
+        /// The address of the health probe `/readyz`, which answers once Kubernetes is up.
+        #[arg(long, default_value = "0.0.0.0:8080")]
+        listen: SocketAddr,
+    },
     /// Measures a fleet in a system of its own: each part's share from POST to Reconciled, and the cost of an event.
     Bench(Bench),
 }
@@ -42,6 +49,8 @@ pub enum Invocation {
     Up(Up),
     /// Play a story.
     Demo(Story),
+    /// Play the kubelet, with a health probe at this address.
+    Kubelet(SocketAddr),
     /// Measure a fleet.
     Bench(Bench),
 }
@@ -133,6 +142,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<(Option<Pa
     let invocation = match arguments.command {
         None => Invocation::Up(arguments.up),
         Some(Command::Demo { story }) => Invocation::Demo(story),
+        Some(Command::Kubelet { listen }) => Invocation::Kubelet(listen),
         Some(Command::Bench(bench)) => Invocation::Bench(bench),
     };
     Ok((arguments.directory, invocation))
@@ -156,7 +166,8 @@ mod tests {
         let swapped = Swapped { adapter_program: Some("a".into()), ..Swapped::default() };
         let with_swapped = Up { cadence: Pace::Fast, no_build: false, node: false, no_demo: false, swapped };
         let bench = Bench { clusters: 5, cadence: Pace::Production, steady: 60, no_build: false };
-        let cases: [(&[&str], Option<Invocation>); 8] = [
+        let cases: [(&[&str], Option<Invocation>); 9] = [
+            (&["stack", "kubelet"], Some(Invocation::Kubelet(SocketAddr::from(([0, 0, 0, 0], 8080))))),
             (&["stack", "bench", "--clusters", "5"], Some(Invocation::Bench(bench))),
             (&["stack", "bench", "--clusters", "0"], None),
             (&["stack", "--cadence", "production", "--no-build", "--node"], Some(Invocation::Up(up))),

@@ -10,7 +10,7 @@ use anyhow::Context as _;
 
 use crate::args::Invocation;
 use crate::place::Place;
-use crate::{bench, demo, prepare, up};
+use crate::{bench, demo, fake_kubelet, prepare, up};
 
 /// Runs a command. `directory` is that of the stack.
 ///
@@ -31,6 +31,7 @@ pub fn run(directory: Option<PathBuf>, invocation: &Invocation) -> anyhow::Resul
             Invocation::Up(options) => up::up(&place, options).await,
             Invocation::Bench(options) => bench::bench(&place, options).await,
             Invocation::Demo(story) => demo::play(&place.running()?, *story).await,
+            Invocation::Kubelet(listen) => fake_kubelet::serve(&place.running()?.kubeconfig, *listen).await,
         }
     })?;
     Ok(ExitCode::SUCCESS)

@@ -1,21 +1,27 @@
 //! Ends the Pods of Jobs in the place of a kubelet.
 //!
-//! In: Pods without a node. Out: their phase, `Succeeded` or `Failed`, a moment after their creation. Fails: with a line on
+//! In: Pods without a node; for [`serve`], the kubeconfig of the cluster they are in. Out: their phase, `Succeeded` or `Failed`, a moment after their creation. Fails: with a line on
 //! the terminal; the next look follows.
 //!
 //! The annotation [`EXIT_CODE`] of a Pod says how its container would have ended; without it, it succeeds. The Job
 //! controller, which is real, then completes the Job or lets it fail.
 
+use std::net::SocketAddr;
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{Pod, ServiceAccount};
 use kube::api::{ListParams, Patch, PatchParams};
 use kube::{Api, Client, ResourceExt as _};
+use lifecycle_service::probes::Readiness;
+use lifecycle_service::servers::serve_health;
+use lifecycle_service::shutdown;
 use serde_json::json;
 use tokio::time::sleep;
 
+use crate::kubernetes;
 use crate::terminal::{bad, say};
 
 /// The exit code of the container that the Pod would have.
@@ -24,6 +30,26 @@ const EXIT_CODE: &str = "stack.hyperfleet.io/exit-code";
 const RUNS: SignedDuration = SignedDuration::from_secs(2);
 /// The time between two looks.
 const PERIOD: Duration = Duration::from_millis(500);
+
+/// Ends Pods until a signal. The health probe is there once Kubernetes is: its API server, and its controllers.
+pub(crate) async fn serve(kubeconfig: &Path, listen: SocketAddr) -> Result<()> {
+    let stop = shutdown::listen().context("failed to listen for signals")?;
+    let client = kubernetes::client(kubeconfig).await?;
+    let work = async {
+        let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), "default");
+        // A controller makes this account.
+        while accounts.get("default").await.is_err() {
+            sleep(PERIOD).await;
+        }
+        let _server = serve_health("stack", listen, stop.clone(), Readiness::default, []).await?;
+        run(client.clone()).await;
+        Ok(())
+    };
+    tokio::select! {
+        ended = work => ended,
+        () = stop.cancelled() => Ok(()),
+    }
+}
 
 /// Ends Pods for good.
 pub(crate) async fn run(client: Client) {

@@ -12,6 +12,7 @@ mod bench;
 pub mod commands;
 mod demo;
 mod fake_kubelet;
+mod kubernetes;
 mod layout;
 mod look;
 mod part;

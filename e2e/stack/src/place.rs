@@ -37,8 +37,10 @@ pub(crate) struct Running {
     pub(crate) stuck: String,
     /// The metrics of each part, by its name.
     pub(crate) metrics: Vec<(String, String)>,
-    /// The directory of the logs.
-    pub(crate) logs: PathBuf,
+    /// Where the logs are: files, or a command.
+    pub(crate) logs: String,
+    /// Where the sweeper's record of deletions is.
+    pub(crate) audit: String,
     /// Whether the provisioner has another task than that of the stories.
     pub(crate) has_other_task: bool,
 }

@@ -114,7 +114,8 @@ async fn start(claim: &Claim, design: &Design, started: &mut Vec<Part>) -> Resul
         prometheus: prometheus.address.clone(),
         stuck: stuck_page(&plans),
         metrics: plans.iter().map(|plan| (plan.name.clone(), plan.metrics.clone())).collect(),
-        logs: claim.directory.clone(),
+        logs: claim.directory.join("<part>/<part>.log").display().to_string(),
+        audit: claim.directory.join("sweeper/audit.jsonl").display().to_string(),
         has_other_task: design.swap.task.is_some(),
     };
     for plan in plans.into_iter().chain([prometheus]) {

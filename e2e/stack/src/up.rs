@@ -44,7 +44,7 @@ async fn explain(running: &Running) {
         ("objects", look::objects(&running.kubeconfig, "get configmaps,jobs -A", "/api/v1/configmaps")),
         ("metrics", look::prometheus(&running.prometheus, "/targets", "/api/v1/targets").await),
         ("stuck", running.stuck.clone()),
-        ("logs", format!("{}/<part>/<part>.log", running.logs.display())),
+        ("logs", running.logs.clone()),
         ("stories", "cargo run --bin stack -- demo delete|force-delete|stuck|disown|history|debounce".to_owned()),
     ];
     for (what, how) in lines {

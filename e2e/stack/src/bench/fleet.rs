@@ -87,7 +87,7 @@ impl<'a> Fleet<'a> {
             if reconciled > last {
                 (last, changed) = (reconciled, Instant::now());
             }
-            let logs = self.system.running.logs.display();
+            let logs = &self.system.running.logs;
             ensure!(changed.elapsed() < PATIENCE, "no further cluster becomes Reconciled: see the logs in {logs}");
             sleep(PERIOD).await;
         }

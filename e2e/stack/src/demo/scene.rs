@@ -10,13 +10,13 @@ use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use kube::api::ListParams;
-use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::{Client, Config, ResourceExt as _};
+use kube::{Client, ResourceExt as _};
 use lifecycle_e2e::series::Series;
 use tokio::time::sleep;
 
 use super::observation::{ClusterState, Kind, ObjectState, Observation, adapters, changes};
 use crate::api::{Api, Cluster};
+use crate::kubernetes;
 use crate::place::Running;
 use crate::terminal::{say, step};
 
@@ -36,13 +36,10 @@ pub(super) struct Scene {
 
 impl Scene {
     pub(super) async fn open(running: &Running) -> Result<Self> {
-        let path = &running.kubeconfig;
-        let kubeconfig = Kubeconfig::read_from(path).with_context(|| format!("failed to read {}", path.display()))?;
-        let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
         Ok(Self {
             api: Api::new(&running.api),
             running: running.clone(),
-            kubernetes: Client::try_from(config)?,
+            kubernetes: kubernetes::client(&running.kubeconfig).await?,
             begin: Instant::now(),
             seen: RefCell::default(),
         })
@@ -111,11 +108,11 @@ impl Scene {
             if holds(&now).await? {
                 return Ok(now);
             }
-            let logs = self.running.logs.display();
             ensure!(
                 begin.elapsed() < PATIENCE,
-                "{what} did not happen in {} s: see the logs in {logs}",
-                PATIENCE.as_secs()
+                "{what} did not happen in {} s: see the logs, {}",
+                PATIENCE.as_secs(),
+                self.running.logs
             );
             sleep(PERIOD).await;
         }

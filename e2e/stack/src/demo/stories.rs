@@ -42,8 +42,7 @@ pub(super) async fn force_delete(scene: &Scene) -> Result<()> {
     for series in scene.series("sweeper", "hyperfleet_sweeper_deletions_total").await? {
         scene.tell(&format!("sweeper      {} {}", series.labels, series.value));
     }
-    let audit = scene.running.logs.join("sweeper/audit.jsonl");
-    look_at(scene, &format!("{} has each deleted object, for `sweeper restore`", audit.display()));
+    look_at(scene, &format!("{} has each deleted object, for `sweeper restore`", scene.running.audit));
     Ok(())
 }
 
