@@ -1,7 +1,7 @@
 //! Ends the Pods of Jobs in the place of a kubelet.
 //!
-//! In: Pods without a node; for [`serve`], the kubeconfig of the cluster they are in. Out: their phase, `Succeeded` or `Failed`, a moment after their creation. Fails: with a line on
-//! the terminal; the next look follows.
+//! In: Pods without a node; for [`serve`], the kubeconfig of the cluster they are in. Out: their phase, `Succeeded` or
+//! `Failed`, a moment after their creation. Fails: with a line on the terminal; the next look follows.
 //!
 //! The annotation [`EXIT_CODE`] of a Pod says how its container would have ended; without it, it succeeds. The Job
 //! controller, which is real, then completes the Job or lets it fail.
