@@ -43,7 +43,7 @@ fn of<'t>(reach: &Reach<'t>) -> Rights<'t> {
         verbs.extend(verbs_of(decision));
     }
     if resource.retention.is_some() {
-        verbs.insert("delete");
+        verbs.extend(verbs_of("delete"));
     }
     Rights { resource, namespace: namespace(resource), verbs }
 }
@@ -56,7 +56,8 @@ fn verbs_of(decision: &str) -> &'static [&'static str] {
         "recreate" => &["create", "get", "delete"],
         // An update is a server-side apply, which is a patch to RBAC.
         "update" | "patch" | "disown" => &["patch"],
-        "delete" => &["delete"],
+        // Whether an object that somebody changed meanwhile is on its way out is read.
+        "delete" => &["delete", "get"],
         _ => &[],
     }
 }
@@ -98,6 +99,8 @@ mod tests {
             (BY_NAME, gate("apply", "!has(resources.job)"), "create get"),
             (BY_NAME, gate("delete", "x"), "create delete get patch"),
             (BY_NAME, gate("delete", "true"), "delete get"),
+            // Patch: one of several versions may be disowned, and then the others are.
+            (BY_LABELS, gate("delete", "true"), "delete get list patch"),
             (BY_NAME, gate("delete", "false"), "create get patch"),
             (BY_NAME, gate("recreate", "x"), "create delete get patch"),
             (BY_NAME, "recreate_on_change: true".to_owned(), "create delete get patch"),
