@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use lifecycle_service::metrics::{self, Exposition, write};
+use lifecycle_service::metrics::{self, Exposition, Histograms, Register, write};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -41,8 +41,6 @@ const LAG_BUCKETS: [f64; 10] = [0.1, 0.5, 1.0, 5.0, 10.0, 30.0, 60.0, 300.0, 360
 /// The largest number of endpoint labels. Endpoints come from the URLs in a task, so that a task could create
 /// any number of series.
 const ENDPOINT_LIMIT: usize = 100;
-
-type Histograms<L> = Family<L, Histogram, fn() -> Histogram>;
 
 /// The labels that every series has.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -93,37 +91,20 @@ impl Metrics {
     #[must_use]
     pub fn new(identity: &MetricIdentity) -> Self {
         let mut registry = metrics::registry(&identity.adapter, &identity.version);
-        let build_info = Family::<[(&'static str, String); 1], Gauge>::default();
-        build_info.get_or_create(&[("commit", identity.commit.clone())]).set(1);
-        registry.register("hyperfleet_adapter_build_info", "The build that is running", build_info);
-        let up = Gauge::default();
+        let mut shared = Register(&mut registry);
+        shared.build_info("hyperfleet_adapter_build_info", &identity.commit);
+        let up: Gauge = shared.gauge("hyperfleet_adapter_up", "1 while the adapter runs, 0 once it shuts down");
         up.set(1);
-        registry.register("hyperfleet_adapter_up", "1 while the adapter runs, 0 once it shuts down", up.clone());
-
-        let topics = Register(&mut registry);
-        let messages_consumed = Family::default();
-        topics.0.register(
-            "hyperfleet_broker_messages_consumed",
-            "Messages taken from the broker",
-            messages_consumed.clone(),
-        );
-        let messages_published = Family::default();
-        topics.0.register(
-            "hyperfleet_broker_messages_published",
-            "Messages given to the broker",
-            messages_published.clone(),
-        );
-        let broker_errors = Family::default();
-        topics.0.register(
+        let messages_consumed = shared.family("hyperfleet_broker_messages_consumed", "Messages taken from the broker");
+        let messages_published = shared.family("hyperfleet_broker_messages_published", "Messages given to the broker");
+        let broker_errors = shared.family(
             "hyperfleet_broker_errors",
             "Messages that could not be read (conversion) or whose pass failed (handler)",
-            broker_errors.clone(),
         );
-        let message_duration = Histograms::new_with_constructor(event_histogram);
-        topics.0.register(
+        let message_duration = shared.histograms(
             "hyperfleet_broker_message_duration_seconds",
             "Time from taking a message to acknowledging it",
-            message_duration.clone(),
+            event_histogram,
         );
 
         let mut own = Register(registry.sub_registry_with_label((
@@ -376,46 +357,6 @@ impl Metrics {
     #[must_use]
     pub fn expose(&self, format: Exposition) -> String {
         write(&self.registry, format)
-    }
-}
-
-/// Registers metrics and returns their handles.
-struct Register<'a>(&'a mut Registry);
-
-impl Register<'_> {
-    fn add<M: prometheus_client::registry::Metric + Clone>(&mut self, name: &str, help: &str, metric: M) -> M {
-        self.0.register(name, help, metric.clone());
-        metric
-    }
-
-    fn family<L, M>(&mut self, name: &str, help: &str) -> Family<L, M>
-    where
-        Family<L, M>: prometheus_client::registry::Metric + Clone + Default,
-    {
-        self.add(name, help, Family::default())
-    }
-
-    fn counter(&mut self, name: &str, help: &str) -> Counter {
-        self.add(name, help, Counter::default())
-    }
-
-    fn gauge<N, A>(&mut self, name: &str, help: &str) -> Gauge<N, A>
-    where
-        Gauge<N, A>: prometheus_client::registry::Metric + Clone + Default,
-    {
-        self.add(name, help, Gauge::default())
-    }
-
-    fn histogram(&mut self, name: &str, help: &str, buckets: &[f64]) -> Histogram {
-        self.add(name, help, Histogram::new(buckets.iter().copied()))
-    }
-
-    fn histograms<L>(&mut self, name: &str, help: &str, make: fn() -> Histogram) -> Histograms<L>
-    where
-        Histograms<L>: prometheus_client::registry::Metric + Clone,
-        L: Clone + std::hash::Hash + Eq,
-    {
-        self.add(name, help, Histograms::new_with_constructor(make))
     }
 }
 

@@ -8,8 +8,10 @@ use prometheus_client::registry::Registry;
 
 mod exposition;
 mod process;
+mod register;
 
 pub use exposition::{Exposition, write};
+pub use register::{Histograms, Register};
 
 /// Creates a registry with the metrics of the process, whose series all have the labels `component` and
 /// `version`, as the metrics standard demands.

@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use lifecycle_api_client::lookup::Unknown;
 use lifecycle_core::id::GroupVersionKind;
 use lifecycle_core::sweep::{Hold, Verdict};
-use lifecycle_service::metrics::{self, Exposition, write};
+use lifecycle_service::metrics::{self, Exposition, Register, write};
 use lifecycle_service::version::Version;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -108,98 +108,69 @@ impl Metrics {
     #[must_use]
     pub fn new(version: &Version, grace: Duration, dry_run: bool) -> Self {
         let mut registry = metrics::registry("sweeper", version.number);
-        let build_info = Family::<[(&'static str, String); 1], Gauge>::default();
-        build_info.get_or_create(&[("commit", version.commit.to_owned())]).set(1);
-        let up = Gauge::<i64>::default();
+        let mut r = Register(&mut registry);
+        let up: Gauge = r.gauge("hyperfleet_sweeper_up", "1 while the sweeper runs");
         up.set(1);
-        let dry = Gauge::<i64>::default();
+        r.build_info("hyperfleet_sweeper_build_info", version.commit);
+        let dry: Gauge = r.gauge("hyperfleet_sweeper_dry_run", "1 if the sweeper only reports what it would delete");
         dry.set(i64::from(dry_run));
-        let grace_seconds = Seconds::default();
+        let grace_seconds: Seconds =
+            r.gauge("hyperfleet_sweeper_grace_seconds", "How long an API resource must be gone before its objects go");
         grace_seconds.set(grace.as_secs_f64());
         let metrics = Self {
-            leader: Gauge::default(),
-            term: Gauge::default(),
-            lasting_term: Gauge::default(),
-            candidates: Family::default(),
-            inventory: Family::default(),
-            held: Family::default(),
-            oldest_orphan: Seconds::default(),
-            last_pass: Seconds::default(),
-            passes: Family::default(),
-            pass_duration: Histogram::new(PASS_BUCKETS),
-            deletions: Family::default(),
-            unknown: Family::default(),
-            registry: Registry::default(),
+            leader: r.gauge("hyperfleet_sweeper_leader", "1 while this replica leads"),
+            term: r.gauge(
+                "hyperfleet_sweeper_term",
+                "The number of the term that this replica leads; 0 if it does not lead",
+            ),
+            lasting_term: r.gauge(
+                "hyperfleet_sweeper_lasting_term",
+                "The number of the last term of this replica that outlasted the grace; 0 if none did",
+            ),
+            candidates: r.family(
+                "hyperfleet_sweeper_candidates",
+                "Labelled objects of the last pass, by kind and verdict: delete, or the reason for which they are kept",
+            ),
+            inventory: r.family(
+                "hyperfleet_sweeper_inventory_objects",
+                "Labelled objects of the last pass, of any adapter",
+            ),
+            held: r.family(
+                "hyperfleet_sweeper_held",
+                "1 for each reason against any deletion in the last pass, even if a person approved its plan; 0 for the others",
+            ),
+            oldest_orphan: r.gauge(
+                "hyperfleet_sweeper_oldest_orphan_age_seconds",
+                "How long the API resource of the oldest orphan has been gone, as far as the term of this replica saw: a new \
+                 term begins at 0; 0 without orphans as well",
+            ),
+            last_pass: r.gauge(
+                "hyperfleet_sweeper_last_pass_timestamp_seconds",
+                "When the last pass of this replica ended, in seconds since the epoch; 0 before the first",
+            ),
+            passes: r.family("hyperfleet_sweeper_passes", "Passes, by their result"),
+            pass_duration: r.histogram(
+                "hyperfleet_sweeper_pass_duration_seconds",
+                "Duration of passes, deletions included",
+                &PASS_BUCKETS,
+            ),
+            deletions: r.family(
+                "hyperfleet_sweeper_deletions",
+                "Objects that a pass tried to delete, by kind and outcome",
+            ),
+            unknown: r.family(
+                "hyperfleet_sweeper_unknown_answers",
+                "Answers of the API that prove nothing about a resource, by reason",
+            ),
+            registry,
         };
-        let r = &mut registry;
-        r.register("hyperfleet_sweeper_up", "1 while the sweeper runs", up);
-        r.register("hyperfleet_sweeper_build_info", "The build that is running", build_info);
-        r.register("hyperfleet_sweeper_dry_run", "1 if the sweeper only reports what it would delete", dry);
-        r.register(
-            "hyperfleet_sweeper_grace_seconds",
-            "How long an API resource must be gone before its objects go",
-            grace_seconds,
-        );
-        r.register("hyperfleet_sweeper_leader", "1 while this replica leads", metrics.leader.clone());
-        r.register(
-            "hyperfleet_sweeper_term",
-            "The number of the term that this replica leads; 0 if it does not lead",
-            metrics.term.clone(),
-        );
-        r.register(
-            "hyperfleet_sweeper_lasting_term",
-            "The number of the last term of this replica that outlasted the grace; 0 if none did",
-            metrics.lasting_term.clone(),
-        );
-        r.register(
-            "hyperfleet_sweeper_candidates",
-            "Labelled objects of the last pass, by kind and verdict: delete, or the reason for which they are kept",
-            metrics.candidates.clone(),
-        );
-        r.register(
-            "hyperfleet_sweeper_inventory_objects",
-            "Labelled objects of the last pass, of any adapter",
-            metrics.inventory.clone(),
-        );
-        r.register(
-            "hyperfleet_sweeper_held",
-            "1 for each reason against any deletion in the last pass, even if a person approved its plan; 0 for the others",
-            metrics.held.clone(),
-        );
-        r.register(
-            "hyperfleet_sweeper_oldest_orphan_age_seconds",
-            "How long the API resource of the oldest orphan has been gone, as far as the term of this replica saw: a new \
-             term begins at 0; 0 without orphans as well",
-            metrics.oldest_orphan.clone(),
-        );
-        r.register(
-            "hyperfleet_sweeper_last_pass_timestamp_seconds",
-            "When the last pass of this replica ended, in seconds since the epoch; 0 before the first",
-            metrics.last_pass.clone(),
-        );
-        r.register("hyperfleet_sweeper_passes", "Passes, by their result", metrics.passes.clone());
-        r.register(
-            "hyperfleet_sweeper_pass_duration_seconds",
-            "Duration of passes, deletions included",
-            metrics.pass_duration.clone(),
-        );
-        r.register(
-            "hyperfleet_sweeper_deletions",
-            "Objects that a pass tried to delete, by kind and outcome",
-            metrics.deletions.clone(),
-        );
-        r.register(
-            "hyperfleet_sweeper_unknown_answers",
-            "Answers of the API that prove nothing about a resource, by reason",
-            metrics.unknown.clone(),
-        );
         for result in PassResult::ALL {
             let _ = metrics.passes.get_or_create(&ResultLabel { result: result.label() });
         }
         for reason in Unknown::LABELS.into_iter().chain([NO_GENERATION]) {
             let _ = metrics.unknown.get_or_create(&Reason { reason });
         }
-        Self { registry, ..metrics }
+        metrics
     }
 
     /// Notes that this replica leads the term, or leads no longer.

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use lifecycle_service::metrics::{self, Exposition, write};
+use lifecycle_service::metrics::{self, Exposition, Histograms, Register, write};
 use lifecycle_service::version::THIS;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -38,21 +38,20 @@ struct Started {
 pub struct Metrics {
     registry: Registry,
     requests: Family<RequestLabels, Counter>,
-    durations: Family<RequestLabels, Histogram, fn() -> Histogram>,
+    durations: Histograms<RequestLabels>,
     started: Family<Started, Counter>,
 }
 
 impl Default for Metrics {
     fn default() -> Self {
         let mut registry = metrics::registry("api", THIS.number);
-        let durations = Family::new_with_constructor((|| Histogram::new(SECONDS)) as fn() -> Histogram);
-        let (requests, started) = (Family::default(), Family::default());
-        registry.register("hyperfleet_api_requests", "Requests", Clone::clone(&requests));
-        registry.register("hyperfleet_api_request_duration_seconds", "Duration of requests", Clone::clone(&durations));
-        registry.register(
+        let mut r = Register(&mut registry);
+        let requests = r.family("hyperfleet_api_requests", "Requests");
+        let durations =
+            r.histograms("hyperfleet_api_request_duration_seconds", "Duration of requests", || Histogram::new(SECONDS));
+        let started = r.family(
             "hyperfleet_api_reconciliation_started",
             "Resources that became unreconciled by their creation, a change or their deletion",
-            Clone::clone(&started),
         );
         Self { registry, requests, durations, started }
     }

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use lifecycle_service::metrics::{self, Exposition, write};
+use lifecycle_service::metrics::{self, Exposition, Histograms, Register, write};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -87,59 +87,46 @@ impl Metrics {
     #[must_use]
     pub fn new(version: &str, watched: Watched, topic: &str) -> Self {
         let mut registry = metrics::registry(COMPONENT, version);
-        let pending = Family::<Watched, Gauge>::default();
-        let poll_duration =
-            Family::<Watched, Histogram, fn() -> Histogram>::new_with_constructor(|| Histogram::new(POLL_BUCKETS));
-        let broker_messages = Family::<[(&'static str, String); 1], Counter>::default();
+        let mut r = Register(&mut registry);
+        let pending: Family<Watched, Gauge> = r.family(
+            "hyperfleet_sentinel_pending_resources",
+            "Resources that the last poll chose, including those whose event could not be published",
+        );
+        let published = r.family(
+            "hyperfleet_sentinel_events_published",
+            "Events that the broker confirmed, by the parameter of the rule that chose the resource",
+        );
+        let skipped =
+            r.family("hyperfleet_sentinel_resources_skipped", "Resources that a poll did not choose, by reason");
+        let poll_duration: Histograms<Watched> = r.histograms(
+            "hyperfleet_sentinel_poll_duration_seconds",
+            "Duration of the polls that read the API's whole list",
+            || Histogram::new(POLL_BUCKETS),
+        );
+        let api_errors =
+            r.family("hyperfleet_sentinel_api_errors", "Polls that could not read the API's list, by type of error");
+        let broker_errors = r.family(
+            "hyperfleet_sentinel_broker_errors",
+            "Events that the broker did not confirm, or that no queue received, by type of error",
+        );
+        let last_poll = r.gauge(
+            "hyperfleet_sentinel_last_successful_poll_timestamp_seconds",
+            "When the last poll that read the API's list ended, in seconds since the epoch; 0 before the first",
+        );
+        let broker_messages: Family<[(&'static str, String); 1], Counter> =
+            r.family("hyperfleet_broker_messages_published", "Messages that the broker confirmed");
         let metrics = Self {
-            registry: Registry::default(),
+            registry,
             pending: pending.get_or_create_owned(&watched),
-            published: Family::default(),
-            skipped: Family::default(),
+            published,
+            skipped,
             poll_duration: poll_duration.get_or_create_owned(&watched),
-            api_errors: Family::default(),
-            broker_errors: Family::default(),
-            last_poll: Gauge::default(),
+            api_errors,
+            broker_errors,
+            last_poll,
             broker_messages: broker_messages.get_or_create_owned(&[("topic", topic.to_owned())]),
             watched,
         };
-        let r = &mut registry;
-        r.register(
-            "hyperfleet_sentinel_pending_resources",
-            "Resources that the last poll chose, including those whose event could not be published",
-            pending,
-        );
-        r.register(
-            "hyperfleet_sentinel_events_published",
-            "Events that the broker confirmed, by the parameter of the rule that chose the resource",
-            metrics.published.clone(),
-        );
-        r.register(
-            "hyperfleet_sentinel_resources_skipped",
-            "Resources that a poll did not choose, by reason",
-            metrics.skipped.clone(),
-        );
-        r.register(
-            "hyperfleet_sentinel_poll_duration_seconds",
-            "Duration of the polls that read the API's whole list",
-            poll_duration,
-        );
-        r.register(
-            "hyperfleet_sentinel_api_errors",
-            "Polls that could not read the API's list, by type of error",
-            metrics.api_errors.clone(),
-        );
-        r.register(
-            "hyperfleet_sentinel_broker_errors",
-            "Events that the broker did not confirm, or that no queue received, by type of error",
-            metrics.broker_errors.clone(),
-        );
-        r.register(
-            "hyperfleet_sentinel_last_successful_poll_timestamp_seconds",
-            "When the last poll that read the API's list ended, in seconds since the epoch; 0 before the first",
-            metrics.last_poll.clone(),
-        );
-        r.register("hyperfleet_broker_messages_published", "Messages that the broker confirmed", broker_messages);
         for cause in Cause::ALL {
             metrics.published_by(cause);
         }
@@ -152,7 +139,7 @@ impl Metrics {
         for error_type in BrokerErrorType::ALL {
             metrics.broker_errors_of(error_type);
         }
-        Self { registry, ..metrics }
+        metrics
     }
 
     /// Notes how many resources a poll chose.
