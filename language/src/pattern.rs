@@ -4,7 +4,7 @@
 //! this crate and Go both accept and read differently, so that no pattern of the Go adapter gets another meaning.
 //! `\d`, `\s`, `\w` and `\b` are ASCII, as in Go.
 
-use regex::{Regex, RegexBuilder};
+use regex_automata::meta::{self, Regex};
 use regex_automata::nfa::thompson::{Compiler, Config, WhichCaptures};
 use regex_syntax::ast::parse::Parser;
 use regex_syntax::ast::{self, AssertionKind, Ast, ClassPerl, ClassPerlKind, ClassSetBinaryOp, ClassSetItem, Span};
@@ -51,17 +51,19 @@ impl Pattern {
         let parsed = Parser::new().parse(pattern);
         let parsed = parsed.map_err(|error| fault(pattern, error.span(), error.kind().to_string()))?;
         let text = ast::visit(&parsed, InAscii { pattern, text: String::new(), end: 0 })?;
-        let regex = RegexBuilder::new(&text).size_limit(MAX_BYTES).build().map_err(|error| match error {
-            regex::Error::Syntax(shown) => {
-                let reason = shown.rsplit("error: ").next().unwrap_or_default().to_owned();
-                PatternError::Syntax { part: pattern.to_owned(), reason }
-            }
-            regex::Error::CompiledTooBig(_) | _ => PatternError::TooLarge,
+        let meaning = regex_syntax::parse(&text).map_err(|error| {
+            let reason = error.to_string().rsplit("error: ").next().unwrap_or_default().to_owned();
+            PatternError::Syntax { part: pattern.to_owned(), reason }
         })?;
         let config = Config::new().which_captures(WhichCaptures::None).nfa_size_limit(Some(MAX_BYTES));
-        let automaton = Compiler::new().configure(config).build(&text).map_err(|_| PatternError::TooLarge)?;
-        let size = automaton.states().len();
-        if size > MAX_SIZE { Err(PatternError::TooLarge) } else { Ok(Self { regex, size }) }
+        let automaton = Compiler::new().configure(config).build_from_hir(&meaning);
+        let size = automaton.map_err(|_| PatternError::TooLarge)?.states().len();
+        if size > MAX_SIZE {
+            return Err(PatternError::TooLarge);
+        }
+        let config = meta::Config::new().which_captures(WhichCaptures::None).nfa_size_limit(Some(MAX_BYTES));
+        let regex = meta::Builder::new().configure(config).build_from_hir(&meaning);
+        Ok(Self { regex: regex.map_err(|_| PatternError::TooLarge)?, size })
     }
 
     /// Whether the pattern matches somewhere in the text.
