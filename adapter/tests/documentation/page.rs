@@ -18,8 +18,16 @@ pub(crate) fn root() -> &'static Path {
 }
 
 /// The folders with checked pages. The figures of a benchmark are in the folder of its code.
-const FOLDERS: [&str; 7] =
-    ["", "docs", "docs/adr", "examples", "core/benches", "e2e/benches/events", "e2e/benches/scrape"];
+const FOLDERS: [&str; 8] = [
+    "",
+    "docs",
+    "docs/adr",
+    "examples",
+    "core/benches",
+    "language/benches",
+    "e2e/benches/events",
+    "e2e/benches/scrape",
+];
 
 /// Reads all pages that the tests check.
 pub(crate) fn pages() -> Vec<Page> {

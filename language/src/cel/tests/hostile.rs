@@ -5,6 +5,9 @@ use crate::cel::cost::{self, Budget, MAX_ITERATIONS};
 use crate::cel::evaluation::{describe, evaluate_within};
 use crate::cel::limits::{MAX_BRACKETS, MAX_BYTES, MAX_DEPTH};
 
+#[path = "../../../benches/expressions/costly.rs"]
+mod costly;
+
 const ITERATIONS: &str = "loops and lists.range() make more than 100000 iterations";
 const BYTES: &str = "copies or goes through more than 32 MiB";
 
@@ -178,75 +181,13 @@ fn loops_below_the_limit_give_their_answers() {
 
 /// Data of the size that an event has at most.
 fn large() -> Scope {
-    let mut scope = Scope::new(NOW.parse().unwrap());
-    scope.set("list", json!((0..20_000).collect::<Vec<_>>()));
-    for name in ["second", "third", "fourth"] {
-        scope.set(name, json!((0..20_000).collect::<Vec<_>>()));
-    }
-    scope.set("text", json!("x".repeat(1 << 20)));
-    scope.set("dots", json!(". ".repeat(500)));
-    let object = |number: usize| json!({"metadata": {"name": format!("o{number}")}, "status": {"conditions": [{"type": "Ready"}]}});
-    scope.set("objects", json!((0..2_000).map(object).collect::<Vec<_>>()));
-    scope
-}
-
-/// An expression that uses what it made twice, so often.
-fn doubled(start: &str, twice: &str, times: usize) -> String {
-    format!("optional.of({start}){}.hasValue()", format!(".optMap(v, {twice})").repeat(times))
+    costly::large(Scope::new(NOW.parse().unwrap()))
 }
 
 #[test]
 fn expensive_expressions_end_at_the_byte_limit() {
     let scope = large();
-    let expressions = [
-        format!("'aaaaaaaaaa'{}", ".replace('a', 'aaaaaaaaaa')".repeat(12)),
-        format!("'aaaaaaaaaa'{}", ".replace('', 'aaaaaaaaaa', 1000000000)".repeat(12)),
-        doubled("'xxxxxxxxxx'", "v + v", 30),
-        doubled("b'xxxxxxxxxx'", "v + v", 30),
-        doubled("['x']", "v + v", 30),
-        doubled("['x']", "[v, v]", 30),
-        doubled("['x']", "{'a': v, 'b': v}", 30),
-        doubled("['x']", "[optional.of(v), optional.of(v)]", 30),
-        doubled("'x'", "[v, v].join()", 30),
-        doubled("'x'", "[v].join(v) + v.replace('x', v)", 10),
-        doubled("'x'", "'%s%s'.format([v, v])", 30),
-        doubled("'\"'", "strings.quote(v)", 40),
-        doubled("'\"'", "toJson(v)", 40),
-        doubled("text", "v + v", 30),
-        "list.distinct()".to_owned(),
-        "list.map(i, text)".to_owned(),
-        "list.map(i, text + 'a').size()".to_owned(),
-        "list.map(i, text).join()".to_owned(),
-        "list.map(i, objects)".to_owned(),
-        "list.map(i, {'a': objects}).size() > 0 && list.map(i, [objects]) == []".to_owned(),
-        "list.all(i, toJson(list) != '')".to_owned(),
-        "list.all(i, list == list)".to_owned(),
-        "list.all(i, objects in [objects])".to_owned(),
-        "list.all(i, -1 in list || true)".to_owned(),
-        "list.all(i, text.split('') != [])".to_owned(),
-        "list.all(i, !text.contains('y'))".to_owned(),
-        "list.all(i, text.size() > 0)".to_owned(),
-        "list.all(i, text.lowerAscii() != 'a')".to_owned(),
-        "list.all(i, text.matches('\\\\w{1000}') || true)".to_owned(),
-        "list.all(i, 'x'.matches(string(i) + '[a-z]{1000}') || true)".to_owned(),
-        "list.all(i, 'x'.matches(text) || true)".to_owned(),
-        "list.all(i, text.matches('(x+x+)+y') || true)".to_owned(),
-        "list.all(i, list.sort() != [1])".to_owned(),
-        "list.all(i, [list].flatten() != [1])".to_owned(),
-        "list.all(i, statusFeedbackValue({'values': objects}, 'a') == '')".to_owned(),
-        "list.all(i, [{'items': list}].all(d, d.items.first().hasValue()))".to_owned(),
-        "[{'a': text + text}].all(d, list.all(i, d.?a.hasValue()))".to_owned(),
-        "[{'a': text + text}].all(d, list.all(i, d[?'a'].hasValue()))".to_owned(),
-        "[[text + text]].all(l, list.all(i, l.first().hasValue()))".to_owned(),
-        "[optional.of(text + text)].all(o, list.all(i, o.value() != ''))".to_owned(),
-        "[{'a': text + text}].all(d, list.all(i, dig(d, 'a') != ''))".to_owned(),
-        "list.all(i, double(text) > 1.0 || true)".to_owned(),
-        "list.all(i, labels[?text] == optional.none())".replace("labels", "objects[0]"),
-        "list.all(i, duration(text) == duration('1s') || true)".to_owned(),
-        "optional.of([text + 'a']).optMap(v, list.all(i, v.all(x, true)))".to_owned(),
-        "optional.of(text + 'a').optMap(v, list.map(i, v)).hasValue()".to_owned(),
-    ];
-    for source in expressions {
+    for source in costly::expressions() {
         let expression = Expression::parse(&source).unwrap();
         // What is looked at before there is an event comes to an end, too.
         let _ = expression.abstract_value(&|_| Presence::Absent, &|_| None).possible();

@@ -1,10 +1,13 @@
 //! The worst seconds that one expression can take.
 //!
-//! `cargo bench -p lifecycle-core --bench expressions [-- PART]`. Each expression tries to keep a worker busy over data
+//! `cargo bench -p lifecycle-language --bench expressions [-- PART]`. Each expression tries to keep a worker busy over data
 //! of the size that an event has at most. It ends with an answer or at a limit; the last line is the slowest of all.
 //! Nothing fails here for being slow.
 #![expect(clippy::disallowed_methods, reason = "a benchmark reads the clock, and its arguments are its filter")]
 
+mod costly;
+
+use std::error::Error;
 use std::hint::black_box;
 use std::io::Write as _;
 use std::time::{Duration, Instant};
@@ -13,12 +16,12 @@ use lifecycle_language::cel::Expression;
 use lifecycle_language::scope::Scope;
 use serde_json::json;
 
-fn main() -> anyhow::Result<()> {
+fn main() -> Result<(), Box<dyn Error>> {
     let part = std::env::args().skip(1).find(|argument| !argument.starts_with('-')).unwrap_or_default();
-    let scope = large()?;
+    let scope = large(Scope::new("2026-03-01T12:00:00Z".parse()?));
     let mut out = std::io::stdout();
     let mut worst = (Duration::ZERO, String::new());
-    for source in expressions().into_iter().filter(|source| source.contains(&part)) {
+    for source in costly::expressions().into_iter().chain(others()).filter(|source| source.contains(&part)) {
         let expression = Expression::parse(&source)?;
         let started = Instant::now();
         let ended = match black_box(expression.evaluate(&scope)) {
@@ -38,46 +41,22 @@ fn shortened(source: &str) -> String {
     if line.chars().count() > 90 { line.chars().take(89).chain(['…']).collect() } else { format!("{line:90}") }
 }
 
-/// Data of the size that an event has at most.
-fn large() -> anyhow::Result<Scope> {
-    let mut scope = Scope::new("2026-03-01T12:00:00Z".parse()?);
-    let numbers = json!((0..20_000).collect::<Vec<_>>());
-    ["list", "second", "third", "fourth"].into_iter().for_each(|name| scope.set(name, numbers.clone()));
-    scope.set("data", json!({"items": numbers}));
+/// Adds further variables that are as large as an event has them at most.
+fn large(scope: Scope) -> Scope {
+    let mut scope = costly::large(scope);
+    scope.set("data", json!({"items": (0..20_000).collect::<Vec<_>>()}));
     scope.set("digits", json!("1".repeat(1 << 20)));
     let entry = |number: usize| json!({"name": format!("n{number}"), "fieldValue": {"string": "x"}});
     scope.set("feedback", json!({"values": (0..5_000).map(entry).collect::<Vec<_>>()}));
     scope.set("thousand", json!((0..1_000).collect::<Vec<_>>()));
     scope.set("texts", json!((0..1_000).map(|number| format!("{number}{}", "x".repeat(1_000))).collect::<Vec<_>>()));
-    scope.set("text", json!("x".repeat(1 << 20)));
-    scope.set("dots", json!(". ".repeat(500)));
     scope.set("keys", (0..20_000).map(|number| (format!("k{number}"), json!(number))).collect());
-    let object = |number: usize| json!({"metadata": {"name": format!("o{number}")}, "status": {"conditions": [{"type": "Ready"}]}});
-    scope.set("objects", json!((0..2_000).map(object).collect::<Vec<_>>()));
-    Ok(scope)
+    scope
 }
 
-/// An expression that uses what it made twice, so often.
-fn doubled(start: &str, twice: &str, times: usize) -> String {
-    format!("optional.of({start}){}.hasValue()", format!(".optMap(v, {twice})").repeat(times))
-}
-
-fn expressions() -> Vec<String> {
+/// Expressions that reach another limit, or end with an answer.
+fn others() -> Vec<String> {
     let growing = [
-        format!("'aaaaaaaaaa'{}", ".replace('a', 'aaaaaaaaaa')".repeat(12)),
-        format!("'aaaaaaaaaa'{}", ".replace('', 'aaaaaaaaaa', 1000000000)".repeat(12)),
-        doubled("'xxxxxxxxxx'", "v + v", 30),
-        doubled("b'xxxxxxxxxx'", "v + v", 30),
-        doubled("['x']", "v + v", 30),
-        doubled("['x']", "[v, v]", 30),
-        doubled("['x']", "{'a': v, 'b': v}", 30),
-        doubled("['x']", "[optional.of(v), optional.of(v)]", 30),
-        doubled("'x'", "[v, v].join()", 30),
-        doubled("'x'", "[v].join(v) + v.replace('x', v)", 10),
-        doubled("'x'", "'%s%s'.format([v, v])", 30),
-        doubled("'\"'", "strings.quote(v)", 40),
-        doubled("'\"'", "toJson(v)", 40),
-        doubled("text", "v + v", 30),
         // As large as a value can get without a failure, and what then goes through it.
         format!("{}.map(v, v == v).size()", made("[v, v]", 18)),
         format!("{}.map(v, thousand.all(i, i in v || true))", made("v + v", 16)),
@@ -95,25 +74,13 @@ fn expressions() -> Vec<String> {
         "thousand.map(a, thousand.sortBy(b, -b))",
         "keys.map(k, keys[k])",
         "keys.all(k, keys.all(l, keys[l] >= 0))",
-        "list.all(i, list == list)",
         "list.all(i, list == second)",
         "list.exists(i, objects == objects.map(o, o) && i < 0)",
         "list.all(i, second.exists(x, true) && third.exists(x, true) && fourth.exists(x, true))",
-        "list.all(i, objects in [objects])",
-        "list.all(i, -1 in list || true)",
         "list.all(i, texts[999] in texts)",
-        "list.distinct()",
         "texts.map(t, texts.distinct().size())",
-        "list.map(i, text)",
-        "list.map(i, text + 'a').size()",
-        "list.map(i, text).join()",
-        "list.map(i, objects)",
-        "list.map(i, {'a': objects}).size() > 0 && list.map(i, [objects]) == []",
-        "list.all(i, toJson(list) != '')",
         "list.all(i, toJson(objects) != '')",
-        "list.all(i, list.sort() != [1])",
         "list.all(i, texts.sort() != [''])",
-        "list.all(i, [list].flatten() != [1])",
         "list.all(i, [list, list, list, list].flatten().first().hasValue())",
         "list.all(i, list.last().hasValue())",
         "list.all(i, conditionStatus(list, 'a') == 'Unknown')",
@@ -122,39 +89,27 @@ fn expressions() -> Vec<String> {
         "list.all(i, statusFeedbackValue(feedback, 'none') == '')",
         "list.all(i, [data].all(d, d.items.first().hasValue()))",
         "list.all(i, [data].all(d, d.items[0] == 0 && has(d.items) && d.items.size() > 0))",
-        "list.all(i, objects[0][?text] == optional.none())",
         "list.all(i, has(keys.k19999))",
         "list.exists(i, objects.map(o, o.metadata.name).exists(n, n == 'none'))",
         "objects.exists(o, objects.map(p, p.metadata.name).exists_one(n, n == o.metadata.name + 'x'))",
         "list.map(i, list.map(j, text + 'a') != [])",
     ];
     let texts = [
-        "list.all(i, text.split('') != [])",
         "list.all(i, text.split('x') != [])",
-        "list.all(i, !text.contains('y'))",
-        "list.all(i, text.size() > 0)",
-        "list.all(i, text.lowerAscii() != 'a')",
         "list.all(i, text.indexOf('y', 1000000) == -1)",
         "list.all(i, text.substring(1000000) != '')",
         "list.all(i, text.charAt(1000000) == 'x')",
         "list.all(i, text.reverse() != '')",
         "list.all(i, text.trim() < text)",
-        "list.all(i, text.matches('\\\\w{1000}') || true)",
-        "list.all(i, 'x'.matches(string(i) + '[a-z]{1000}') || true)",
-        "list.all(i, 'x'.matches(text) || true)",
-        "list.all(i, text.matches('(x+x+)+y') || true)",
         "texts.all(t, t.matches('^[0-9]+(x|xx|xxx){1,300}y') || true)",
         "text.matches('.{500}.{500}y')",
         "texts.all(t, texts.all(u, t.matches(u) || true))",
-        "list.all(i, duration(text) == duration('1s') || true)",
         "list.all(i, timestamp(text) == timestamp(0) || true)",
         "list.all(i, int(text) == 1 || true)",
         "list.all(i, double(digits) > 1.0 || true)",
         "list.all(i, string(bytes(text)) == '' || true)",
         "list.all(i, '%s'.format([text]) == '')",
         "list.all(i, '%.1000f'.format([1.5]) != '')",
-        "optional.of([text + 'a']).optMap(v, list.all(i, v.all(x, true)))",
-        "optional.of(text + 'a').optMap(v, list.map(i, v)).hasValue()",
     ];
     growing.into_iter().chain(looping.into_iter().chain(texts).map(str::to_owned)).collect()
 }
