@@ -1,9 +1,9 @@
-//! Compares docs/sweeper.md, the alert rules and the dashboard with the program.
+//! Compares docs/sweeper.md with the program.
 //!
 //! The tests generate the tables between `<!-- generated: NAME -->` and `<!-- end -->`, and fail if the page differs. With
 //! `UPDATE_DOCS=1` they write them into the page.
 
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
+#![expect(clippy::unwrap_used, reason = "tests")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
@@ -25,7 +25,6 @@ use lifecycle_core::id::Generation;
 use lifecycle_core::sweep::{Keep, Strikes};
 use lifecycle_service::metrics::Exposition;
 use lifecycle_service::version::THIS;
-use serde_json::Value;
 
 fn repository(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)
@@ -139,20 +138,6 @@ fn configuration_of_the_page_loads_without_diagnostics() {
     }
 }
 
-fn promtool(arguments: &[&str]) {
-    let command = Command::new("promtool").args(arguments).current_dir(repository("deploy/prometheus")).output();
-    let output =
-        command.expect("promtool is not installed; run `./test --setup` once, it installs the package prometheus");
-    let said = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success(), "{said}");
-}
-
-#[test]
-fn rules_pass_promtool_and_their_tests() {
-    promtool(&["check", "rules", "sweeper.rules.yaml"]);
-    promtool(&["test", "rules", "sweeper.tests.yaml"]);
-}
-
 /// The sweeper's metrics that a text names.
 fn named(text: &str) -> BTreeSet<&str> {
     let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
@@ -160,7 +145,7 @@ fn named(text: &str) -> BTreeSet<&str> {
 }
 
 #[test]
-fn rules_and_dashboard_use_only_metrics_that_exist() {
+fn page_names_only_metrics_that_exist() {
     let families = families();
     let exists = |name: &&str| {
         ["_bucket", "_sum", "_count"]
@@ -168,33 +153,7 @@ fn rules_and_dashboard_use_only_metrics_that_exist() {
             .any(|suffix| name.strip_suffix(suffix).is_some_and(|name| families.contains_key(name)))
             || families.contains_key(*name)
     };
-    for path in ["deploy/prometheus/sweeper.rules.yaml", "deploy/grafana/dashboards/sweeper.json", "docs/sweeper.md"] {
-        let text = read(path);
-        let unknown: Vec<_> = named(&text).into_iter().filter(|name| !exists(name)).collect();
-        assert!(!named(&text).is_empty() && unknown.is_empty(), "{path}: {unknown:?}");
-    }
-}
-
-#[test]
-fn each_alert_has_a_section_and_there_are_at_most_five() {
-    let (rules, page) = (read("deploy/prometheus/sweeper.rules.yaml"), read("docs/sweeper.md"));
-    let alerts: Vec<_> = rules.lines().filter_map(|line| line.trim().strip_prefix("- alert: ")).collect();
-    assert!((1..=5).contains(&alerts.len()), "{alerts:?}");
-    for alert in alerts {
-        assert!(page.contains(&format!("### {alert}\n")), "{alert}");
-        assert!(rules.contains(&format!("docs/sweeper.md#{}\n", alert.to_lowercase())), "{alert}");
-    }
-}
-
-#[test]
-fn dashboard_asks_the_chosen_namespaces() {
-    let dashboard: Value = serde_json::from_str(&read("deploy/grafana/dashboards/sweeper.json")).unwrap();
-    let panels = dashboard["panels"].as_array().unwrap();
-    assert!(panels.len() >= 10);
-    for panel in panels {
-        for target in panel["targets"].as_array().unwrap() {
-            let query = target["expr"].as_str().unwrap();
-            assert!(query.contains("namespace=~\"$namespace\""), "{query}");
-        }
-    }
+    let text = read("docs/sweeper.md");
+    let unknown: Vec<_> = named(&text).into_iter().filter(|name| !exists(name)).collect();
+    assert!(!named(&text).is_empty() && unknown.is_empty(), "{unknown:?}");
 }

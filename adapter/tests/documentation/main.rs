@@ -24,6 +24,7 @@ use lifecycle_core::proof::Signer;
 use lifecycle_core::task::compile::{Surroundings, compile};
 use serde_json::Value;
 
+mod alerts;
 mod life;
 mod metrics;
 mod page;

@@ -1,10 +1,9 @@
 //! Tests of the exporter on a real PostgreSQL server, which all tests share; each test has a database of its own.
 
-#![expect(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "tests")]
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
 mod cli;
 mod coverage;
-mod dashboard;
 mod exposition;
 mod figures;
 mod grants;

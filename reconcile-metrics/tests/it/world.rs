@@ -145,10 +145,6 @@ impl Exporter {
         Self { scraper, stop, metrics, health, client: reqwest::Client::new() }
     }
 
-    pub(crate) fn metrics_address(&self) -> String {
-        self.metrics.address().to_string()
-    }
-
     pub(crate) async fn metrics_as(&self, accept: &str) -> (String, String) {
         let url = format!("http://{}/metrics", self.metrics.address());
         let response = self.client.get(url).header("accept", accept).send().await.unwrap();
