@@ -9,7 +9,8 @@ use crate::part::Plan;
 
 /// Debian's program.
 const PROGRAM: &str = "/usr/bin/prometheus";
-const RULES: [(&str, &str); 2] = [
+const RULES: [(&str, &str); 3] = [
+    ("adapter.rules.yaml", include_str!("../../../deploy/prometheus/adapter.rules.yaml")),
     ("reconcile-metrics.rules.yaml", include_str!("../../../deploy/prometheus/reconcile-metrics.rules.yaml")),
     ("sweeper.rules.yaml", include_str!("../../../deploy/prometheus/sweeper.rules.yaml")),
 ];
@@ -18,7 +19,9 @@ const RULES: [(&str, &str); 2] = [
 pub(crate) fn plan<'a>(port: u16, interval: &str, parts: impl Iterator<Item = &'a Plan>) -> Plan {
     let jobs = parts.map(|part| {
         let target = part.metrics.trim_start_matches("http://").trim_end_matches("/metrics");
-        json!({ "job_name": part.name, "static_configs": [{ "targets": [target] }] })
+        // In a cluster every target has this label; dashboards select by it.
+        let labels = json!({ "namespace": "stack" });
+        json!({ "job_name": part.name, "static_configs": [{ "targets": [target], "labels": labels }] })
     });
     let config = json!({
         "global": { "scrape_interval": interval, "evaluation_interval": interval },

@@ -1,5 +1,7 @@
-//! The program as its users meet it: the system comes up, with other programs too, every story comes true, a fleet is
-//! measured, and nothing is left behind.
+//! The program as its users meet it: the system comes up, with other programs too, every story comes true, dashboards and
+//! rules have data, a fleet is measured, and nothing is left behind.
+
+mod queries;
 
 use std::fs;
 use std::path::Path;
@@ -29,6 +31,7 @@ async fn stories_come_true_and_nothing_is_left_behind() -> Result<()> {
     ensure!(second.is_err_and(|error| error.to_string().contains("runs already")), "two stacks in one directory");
     try_join_all(STORIES.map(|story| async move { run(&["demo", story, "--directory", path]).await.context(story) }))
         .await?;
+    queries::ensure_data(&directory).await?;
 
     stack.signal("INT").await?;
     let status = stack.exit().await?;
