@@ -125,7 +125,7 @@ async fn charts_install_upgrade_and_leave_nothing() -> Result<()> {
         .database
         .execute(&format!(
             "CREATE ROLE reader LOGIN PASSWORD 'reader'; GRANT CONNECT ON DATABASE \"{}\" TO reader; \
-         GRANT USAGE ON SCHEMA public TO reader; GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader",
+         GRANT USAGE ON SCHEMA public TO reader; GRANT SELECT ON resources, resource_conditions, adapter_statuses TO reader",
             fleet.database.name()
         ))
         .await?;
