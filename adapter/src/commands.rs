@@ -21,7 +21,8 @@ use lifecycle_service::version;
 use tracing_subscriber::layer::SubscriberExt as _;
 
 use crate::args::SchemaOf;
-use crate::config::{self, Environment, Flags, Loaded, Paths, broker, dump};
+use crate::config::{self, Checked, Environment, Flags, Loaded, Paths, broker, dump};
+use crate::field_types;
 use crate::serve::Setup;
 use crate::trace::{Tracing, TracingSettings};
 
@@ -118,6 +119,14 @@ pub fn version() -> anyhow::Result<ExitCode> {
 
 fn load(flags: &Flags, environment: &Environment) -> Result<Loaded, Diagnostics> {
     config::load(&paths(flags, environment)?, environment, flags, version::THIS.number)
+}
+
+/// Checks both files as `check` does: with every diagnostic, and with the task if it has no errors.
+fn checked(flags: &Flags, environment: &Environment) -> Checked {
+    match paths(flags, environment) {
+        Ok(paths) => config::check(&paths, environment, flags, version::THIS.number, field_types::lint),
+        Err(diagnostics) => Checked { diagnostics, task: None },
+    }
 }
 
 fn paths(flags: &Flags, environment: &Environment) -> Result<Paths, Diagnostics> {

@@ -323,3 +323,51 @@ data:
 {{- end }}
 {{- end }}
 {{- end }}
+
+{{/*
+The Pod of `helm test`: runs the program once, with the configuration of the release. Takes `root`, `command`, `args`, and as
+text `mounts` and `volumes`; `env` is optional.
+*/}}
+{{- define "common.test" -}}
+apiVersion: v1
+kind: Pod
+metadata:
+  name: {{ include "common.fullname" .root }}-test
+  namespace: {{ .root.Release.Namespace }}
+  labels:
+    {{- omit (include "common.labels" .root | fromYaml) "app.kubernetes.io/name" | toYaml | nindent 4 }}
+    # Another name than that of the selectors.
+    app.kubernetes.io/name: {{ include "common.name" .root }}-test
+  annotations:
+    helm.sh/hook: test
+    helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
+spec:
+  restartPolicy: Never
+  automountServiceAccountToken: false
+  securityContext:
+    {{- toYaml .root.Values.podSecurityContext | nindent 4 }}
+  {{- with .root.Values.imagePullSecrets }}
+  imagePullSecrets:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  containers:
+    - name: check
+      image: {{ include "common.image" .root }}
+      imagePullPolicy: {{ .root.Values.image.pullPolicy }}
+      command:
+        {{- toYaml .command | nindent 8 }}
+      args:
+        {{- toYaml .args | nindent 8 }}
+      {{- with .env }}
+      env:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
+      securityContext:
+        {{- toYaml .root.Values.securityContext | nindent 8 }}
+      resources:
+        {{- toYaml .root.Values.resources | nindent 8 }}
+      volumeMounts:
+        {{- .mounts | nindent 8 }}
+  volumes:
+    {{- .volumes | nindent 4 }}
+{{- end }}

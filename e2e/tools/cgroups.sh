@@ -1,5 +1,19 @@
 # Functions about cgroups, for the scripts that run containers. Both versions of cgroups are known.
 
+# Prints what this machine lacks for containers; nothing if it has all.
+missing_isolation() {
+    local hierarchy
+    if ((EUID != 0)); then
+        echo "root"
+    elif ! unshare --mount --net --pid --fork true 2>/dev/null; then
+        echo "namespaces, which this machine refuses"
+    else
+        for hierarchy in $(hierarchies); do
+            [[ -w $hierarchy ]] || echo "cgroups, and $hierarchy cannot be written"
+        done | head -n 1
+    fi
+}
+
 # Prints the mount points of the cgroup hierarchies: one with cgroup v2, else one for each controller.
 hierarchies() {
     if [[ -e /sys/fs/cgroup/cgroup.controllers ]]; then

@@ -10,13 +10,11 @@ use std::process::ExitCode;
 use lifecycle_check::reach::reach;
 use lifecycle_config::diagnostics::{Diagnostics, Severity};
 use lifecycle_core::task::Task;
-use lifecycle_service::version;
 use serde_json::{Value, json};
 
-use super::{paths, print, print_diagnostics};
+use super::{checked, print, print_diagnostics};
 use crate::args::{CheckArgs, Graph, OutputFormat};
-use crate::config::{self, Checked, Environment};
-use crate::field_types;
+use crate::config::{Checked, Environment};
 
 /// Lists every error, warning and note of both files.
 ///
@@ -27,10 +25,7 @@ use crate::field_types;
 /// The output cannot be written, or `--graph` names no resource of the task.
 pub fn check(arguments: &CheckArgs, environment: &Environment) -> anyhow::Result<ExitCode> {
     let CheckArgs { flags, strict, explain, graph, output } = arguments;
-    let Checked { diagnostics, task } = match paths(flags, environment) {
-        Ok(paths) => config::check(&paths, environment, flags, version::THIS.number, field_types::lint),
-        Err(diagnostics) => Checked { diagnostics, task: None },
-    };
+    let Checked { diagnostics, task } = checked(flags, environment);
     let diagnostics = if *strict { diagnostics.strict() } else { diagnostics };
     let task = task.as_ref().filter(|_| *explain || *graph != Graph::None);
     if let (Some(task), Graph::Resource(name)) = (task, graph) {

@@ -12,13 +12,11 @@ use lifecycle_core::id::GroupVersionKind;
 use lifecycle_core::task::Task;
 use lifecycle_core::task::kinds::is_namespaced;
 use lifecycle_kube::rights::{Account, binding, plural, role, rule, stream};
-use lifecycle_service::version;
 use serde_json::{Map, Value, json};
 
-use super::{paths, print, print_diagnostics};
+use super::{checked, print, print_diagnostics};
 use crate::args::RbacArgs;
-use crate::config::{self, Checked, Environment};
-use crate::field_types;
+use crate::config::{Checked, Environment};
 
 /// Prints the roles.
 ///
@@ -26,10 +24,7 @@ use crate::field_types;
 /// Standard output cannot be written.
 pub fn rbac(arguments: &RbacArgs, environment: &Environment) -> anyhow::Result<ExitCode> {
     let RbacArgs { flags, account, values } = arguments;
-    let Checked { diagnostics, task } = match paths(flags, environment) {
-        Ok(paths) => config::check(&paths, environment, flags, version::THIS.number, field_types::lint),
-        Err(diagnostics) => Checked { diagnostics, task: None },
-    };
+    let Checked { diagnostics, task } = checked(flags, environment);
     let Some(task) = task.filter(|_| !diagnostics.has_errors()) else { return print_diagnostics(&diagnostics) };
     let needs = Needs::of(&task);
     print(&if *values { needs.values() } else { needs.manifests(account) })
@@ -96,16 +91,9 @@ impl Needs {
 
 /// What a person has to know about rights for a kind.
 fn remark(kind: &GroupVersionKind) -> Option<String> {
-    let grants =
-        kind.group == "rbac.authorization.k8s.io" && kind.kind != "RoleBinding" && kind.kind != "ClusterRoleBinding";
-    let binds = kind.group == "rbac.authorization.k8s.io" && !grants;
-    if grants {
-        Some(format!("The task writes a {}: the API server allows only rights that the account has itself.", kind.kind))
-    } else if binds {
-        Some(format!(
-            "The task writes a {}: the API server allows only roles whose rights the account has itself.",
-            kind.kind
-        ))
+    if kind.group == "rbac.authorization.k8s.io" {
+        let limit = if kind.kind.ends_with("Binding") { "roles whose rights" } else { "rights that" };
+        Some(format!("The task writes a {}: the API server allows only {limit} the account has itself.", kind.kind))
     } else if is_namespaced(kind).is_none() {
         let resource = plural(kind);
         Some(format!(

@@ -1,10 +1,11 @@
 //! The servers beside the cluster: database, broker, API and Sentinel. Pods reach them by Services without a selector.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, ensure};
 use http::Request;
 use kube::Client;
+use lifecycle_e2e::kube::ControlPlane;
 use lifecycle_e2e::parts::{Cadence, Kind, Parts, Ports};
 use lifecycle_e2e::postgres::{Database, Server};
 use lifecycle_e2e::process::Process;
@@ -39,10 +40,10 @@ pub(crate) struct Fleet {
 
 impl Fleet {
     pub(crate) async fn start() -> Result<Self> {
-        lifecycle_e2e::init();
         let directory = std::env::var_os("LIFECYCLE_E2E_CLUSTER").context("run `e2e/tests/install/run`")?;
         let directory = PathBuf::from(directory);
-        let client = client(&directory).await?;
+        let client = ControlPlane::shared().await?.client().await?;
+        await_node(&client).await?;
         let database = async { Server::shared().await?.database().await };
         let (broker, database) = tokio::try_join!(Broker::shared(), database)?;
         let api_port = free_port()?;
@@ -179,11 +180,7 @@ impl Fleet {
     }
 }
 
-async fn client(directory: &Path) -> Result<Client> {
-    let text = std::fs::read_to_string(directory.join("kubeconfig"))?;
-    let kubeconfig = kube::config::Kubeconfig::from_yaml(&text)?;
-    let config = kube::Config::from_custom_kubeconfig(kubeconfig, &kube::config::KubeConfigOptions::default()).await?;
-    let client = Client::try_from(config)?;
+async fn await_node(client: &Client) -> Result<()> {
     await_condition("the node to be ready", PATIENCE, async || {
         let node: Value = client.request(Request::get("/api/v1/nodes/node").body(Vec::new())?).await?;
         let conditions = node["status"]["conditions"].as_array().cloned().unwrap_or_default();
@@ -191,8 +188,7 @@ async fn client(directory: &Path) -> Result<Client> {
         ensure!(is_ready, "{conditions:?}");
         Ok(())
     })
-    .await?;
-    Ok(client)
+    .await
 }
 
 /// Passes on what Pods send to a port of the outside address to the same port of the loopback interface.

@@ -367,7 +367,7 @@ async fn force_delete(fleet: &Fleet, cluster: &str) -> Result<()> {
     Ok(())
 }
 
-/// Fails if an object of a release exists, of any kind. The Lease is the sweeper's own, and stays.
+/// Fails if an object of a release exists, of the kinds that the charts make. The sweeper's Lease stays: the sweeper made it.
 async fn nothing_is_left(fleet: &Fleet) -> Result<()> {
     let mut left = Vec::new();
     for (group, kinds) in [

@@ -73,7 +73,21 @@
 {{- default (printf "%s-broker" (include "common.fullname" .)) .Values.broker.rabbitmq.urlSecret.name }}
 {{- end }}
 
-{{/* The volumes with the configuration files, for the program and for `helm test`. */}}
+{{/* What the program and `helm test` mount. */}}
+{{- define "hyperfleet-adapter.mounts" -}}
+- name: config
+  mountPath: /etc/adapter
+  readOnly: true
+- name: broker
+  mountPath: /etc/broker
+  readOnly: true
+{{- if .Values.signingKey.enabled }}
+- name: signing-key
+  mountPath: /etc/hyperfleet/signing
+  readOnly: true
+{{- end }}
+{{- end }}
+
 {{- define "hyperfleet-adapter.volumes" -}}
 - name: config
   projected:
@@ -87,4 +101,14 @@
 - name: broker
   configMap:
     name: {{ include "hyperfleet-adapter.brokerConfigMap" . }}
+{{- if .Values.signingKey.enabled }}
+- name: signing-key
+  {{- if .Values.signingKey.volume }}
+  {{- toYaml .Values.signingKey.volume | nindent 2 }}
+  {{- else }}
+  secret:
+    secretName: {{ required "signingKey.secretName is required, or signingKey.volume" .Values.signingKey.secretName }}
+    defaultMode: 0440
+  {{- end }}
+{{- end }}
 {{- end }}

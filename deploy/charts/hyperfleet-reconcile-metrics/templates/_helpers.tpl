@@ -16,7 +16,7 @@
 {{- toYaml $config }}
 {{- end }}
 
-{{/* What the program, the tests and the Job mount. Takes `root` and `secret`, the one with the database's password. */}}
+{{/* What the program, `helm test` and the Job mount. Takes `root`. */}}
 {{- define "hyperfleet-reconcile-metrics.mounts" -}}
 - name: config
   mountPath: /etc/hyperfleet/exporter.yaml
@@ -32,6 +32,7 @@
 {{- end }}
 {{- end }}
 
+{{/* Takes `root`, and `secret`: the values of the Secret with a password, which are below `key`. */}}
 {{- define "hyperfleet-reconcile-metrics.volumes" -}}
 - name: config
   configMap:
