@@ -13,6 +13,7 @@ pub mod settings;
 pub mod signing;
 pub mod spec;
 
+mod maestro;
 mod resolve;
 mod version;
 
@@ -37,6 +38,7 @@ use lifecycle_service::logging::LogSettings;
 use serde_json::Value;
 
 pub use self::files::Paths;
+pub use self::maestro::MaestroConfig;
 use self::settings::DEPLOYMENT;
 use self::spec::AdapterSpec;
 pub use lifecycle_config::settings::{Environment, Flags};
@@ -60,6 +62,8 @@ pub struct AdapterConfig {
     pub topic: Option<String>,
     /// The client of the Kubernetes API.
     pub kubernetes: KubernetesConfig,
+    /// The client of Maestro; `None` without the block `clients.maestro`.
+    pub maestro: Option<MaestroConfig>,
     /// The template for the value of the label `hyperfleet.io/resource-id`; the event's `id` if `None`.
     pub stamp_resource_id: Option<Template>,
     /// Signs the labels of every written object; `None` writes no ownership proof.
@@ -223,6 +227,9 @@ fn read_files(paths: &Paths, environment: &Environment, flags: &Flags, program_v
             None
         }
     };
+    if let (Some(adapter), Some(valid)) = (&adapter, &task) {
+        maestro::match_with_task(adapter, &valid.task, &paths.adapter.display().to_string(), &mut diagnostics);
+    }
     ReadFiles { adapter, task, diagnostics }
 }
 

@@ -27,7 +27,8 @@ use lifecycle_api_client::{RetryPolicy, Settings, TokenSettings};
 use lifecycle_core::api_call::ApiCall;
 use lifecycle_core::decision::{Decision, FailReason};
 use lifecycle_core::host::Host;
-use lifecycle_core::task::{ParamSource, Task};
+use lifecycle_core::task::{ParamSource, Resource, Task, TransportKind};
+use lifecycle_maestro::Maestro;
 use lifecycle_service::shutdown;
 use lifecycle_service::version::Version;
 use serde_json::json;
@@ -40,7 +41,7 @@ use self::inputs::{Inputs, Running};
 use crate::admin::{self, Readiness};
 use crate::api::{self, ApiSetupError, HttpApi, Identity, Observers};
 use crate::config::broker::{BrokerConfig, DEFAULT_PARALLELISM};
-use crate::config::{Environment, Loaded, dump};
+use crate::config::{Environment, Loaded, MaestroConfig, dump};
 use crate::consumer::InputState;
 use crate::dependency::{Dependency, Intake, Supervisor, Suspicion};
 use crate::dispatch::{DispatchOptions, Dispatcher, Drained, Handler};
@@ -49,6 +50,7 @@ use crate::input_metrics::CountedInput;
 use crate::metrics::{MetricIdentity, Metrics};
 use crate::pipeline::Pipeline;
 use crate::transport::kubernetes::{self, KubernetesTransport};
+use crate::transport::maestro::{self, MaestroTransport};
 use crate::transport::observed::ObservedTransport;
 use crate::transport::router::Router;
 
@@ -138,12 +140,28 @@ async fn adapt(
     if api_calls(&loaded.task).any(|call| api.may_target_api(call.url.source())) {
         supervisor.watch(Dependency::Hyperfleet, suspicion, api.probe());
     }
+    let is_remote = |resource: &Resource| matches!(resource.transport, TransportKind::Maestro { .. });
+    let resources = &loaded.task.resources;
     let suspicion = supervisor.suspicion();
-    let kubernetes = connect(&loaded, &metrics, &version, suspicion.clone()).await?;
-    if !loaded.task.resources.is_empty() {
-        supervisor.watch(Dependency::Kubernetes, suspicion, kubernetes.probe());
-    }
-    let transport = ObservedTransport::new(Router::new(kubernetes), Arc::clone(&metrics));
+    let kubernetes = if resources.is_empty() || !resources.iter().all(is_remote) {
+        let kubernetes = connect(&loaded, &metrics, &version, suspicion.clone()).await?;
+        if !resources.is_empty() {
+            supervisor.watch(Dependency::Kubernetes, suspicion, kubernetes.probe());
+        }
+        Some(kubernetes)
+    } else {
+        None
+    };
+    let maestro = if resources.iter().any(is_remote) {
+        let suspicion = supervisor.suspicion();
+        let maestro = connect_maestro(config.maestro.as_ref(), &metrics, suspicion.clone())
+            .context("failed to set up the Maestro client")?;
+        supervisor.watch(Dependency::Maestro, suspicion, maestro.probe());
+        Some(maestro)
+    } else {
+        None
+    };
+    let transport = ObservedTransport::new(Router::new(kubernetes, maestro), Arc::clone(&metrics));
     let parallelism = broker.as_ref().map_or(DEFAULT_PARALLELISM, |broker| broker.parallelism);
     let options = DispatchOptions {
         parallelism: NonZeroUsize::new(parallelism.into()).unwrap_or(NonZeroUsize::MIN),
@@ -295,6 +313,17 @@ async fn connect(
         ..lifecycle_kube::Settings::default()
     };
     Ok(KubernetesTransport::new(client, loaded.adapter.name.clone(), settings))
+}
+
+fn connect_maestro(
+    config: Option<&MaestroConfig>,
+    metrics: &Arc<Metrics>,
+    suspicion: Suspicion,
+) -> anyhow::Result<MaestroTransport> {
+    let config = config.context("the task uses the maestro transport, and `clients.maestro` is missing")?;
+    anyhow::ensure!(config.faults.is_empty(), "{}", config.faults.join("; "));
+    let observer = maestro::observer(Arc::clone(metrics), suspicion);
+    Ok(MaestroTransport::new(Maestro::new(config.settings.clone(), observer)?))
 }
 
 fn pipeline<T, A>(loaded: Loaded, environment: &Environment, transport: T, api: A) -> Pipeline<T, A> {

@@ -5,6 +5,7 @@
 //! beforehand what to write.
 
 pub mod kubernetes;
+pub mod maestro;
 pub mod memory;
 pub mod observed;
 pub mod router;

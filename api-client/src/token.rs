@@ -37,7 +37,7 @@ pub enum TokenError {
 
 /// A token file with a cache of its last token.
 #[derive(Debug)]
-pub(crate) struct TokenFile {
+pub struct TokenFile {
     path: PathBuf,
     lifetime: Duration,
     cached: Mutex<Option<Cached>>,
@@ -78,12 +78,16 @@ impl Stamp {
 
 impl TokenFile {
     /// With a `lifetime` of zero, each request checks the file's metadata and reads the file if they changed.
-    pub(crate) fn new(path: PathBuf, lifetime: Duration) -> Self {
+    #[must_use]
+    pub fn new(path: PathBuf, lifetime: Duration) -> Self {
         Self { path, lifetime, cached: Mutex::default() }
     }
 
     /// Returns the header's value for a request.
-    pub(crate) async fn token(&self) -> Result<HeaderValue, TokenError> {
+    ///
+    /// # Errors
+    /// The file cannot be read, or has no token.
+    pub async fn token(&self) -> Result<HeaderValue, TokenError> {
         let mut cached = self.cached.lock().await;
         if let Some(known) = cached.as_ref() {
             let fresh = known.read_at.elapsed() < self.lifetime;

@@ -1,7 +1,8 @@
 //! Checks the syntax of Kubernetes labels.
 
 /// Returns what is wrong with a label key, if anything.
-pub(crate) fn key_fault(key: &str) -> Option<&'static str> {
+#[must_use]
+pub fn key_fault(key: &str) -> Option<&'static str> {
     let (prefix, name) = match key.split_once('/') {
         Some((prefix, name)) => (Some(prefix), name),
         None => (None, key),
@@ -14,7 +15,8 @@ pub(crate) fn key_fault(key: &str) -> Option<&'static str> {
 }
 
 /// Returns what is wrong with a label value, if anything.
-pub(crate) fn value_fault(value: &str) -> Option<&'static str> {
+#[must_use]
+pub fn value_fault(value: &str) -> Option<&'static str> {
     (!is_label_value(value))
         .then_some("it must be at most 63 letters, digits, `-`, `_` or `.`, with a letter or digit at either end")
 }

@@ -17,7 +17,7 @@ use crate::keys;
 use crate::labels::is_label_value;
 use crate::observation::Version;
 use crate::proof::{Claim, Signer};
-use crate::task::{Manifest, Resource, kinds};
+use crate::task::{Manifest, Resource, TransportKind, kinds};
 use lifecycle_language::scope::Scope;
 use lifecycle_language::template::{Tree, Unconfined};
 
@@ -107,8 +107,9 @@ impl Identity {
     ///
     /// # Errors
     /// [`FailReason::RenderFailed`].
-    pub(crate) fn render(part: &Manifest, scope: &Scope) -> Result<Self, Failure> {
-        let object = render(part, scope)?;
+    pub(crate) fn render(part: &Manifest, transport: &TransportKind, scope: &Scope) -> Result<Self, Failure> {
+        let mut object = render(part, scope)?;
+        place(&mut object, transport, scope)?;
         let identity = Self { metadata: object.get("metadata").cloned().unwrap_or_default() };
         if identity.text("name").is_empty() {
             return Err(render_failure("the rendered manifest has no `metadata.name`"));
@@ -157,6 +158,7 @@ impl Manifest {
 /// The manifest does not render, a stamped value is invalid, or the manifest writes the label `disowned`.
 pub fn desired(resource: &Resource, scope: &Scope, stamp: &Stamp) -> Result<Desired, Failure> {
     let mut object = render(&resource.manifest, scope)?;
+    place(&mut object, &resource.transport, scope)?;
     let generation = apply_stamp(&mut object, &resource.name, stamp)?;
     let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
     let (api_version, kind, name) = (text("/apiVersion"), text("/kind"), text("/metadata/name"));
@@ -171,6 +173,15 @@ pub fn desired(resource: &Resource, scope: &Scope, stamp: &Stamp) -> Result<Desi
         prove(&mut object, signer, &kind);
     }
     Ok(Desired { kind, name, namespace, generation, object })
+}
+
+/// Puts an object of a Maestro consumer into its only namespace, which has the consumer's name.
+fn place(object: &mut Value, transport: &TransportKind, scope: &Scope) -> Result<(), Failure> {
+    if let TransportKind::Maestro { target_cluster } = transport {
+        let consumer = target_cluster.render(scope).map_err(|error| render_failure(error.to_string()))?;
+        mapping(object, "metadata")?.insert("namespace".to_owned(), Value::from(&*consumer));
+    }
+    Ok(())
 }
 
 fn render_failure(message: impl Into<String>) -> Failure {

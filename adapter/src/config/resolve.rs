@@ -20,12 +20,12 @@ use lifecycle_service::settings;
 use serde_json::Value;
 use url::Url;
 
-use super::spec::{AdapterSpec, ApiSpec, AuthSpec, KubernetesSpec, MaestroSpec};
+use super::spec::{AdapterSpec, ApiSpec, AuthSpec, KubernetesSpec};
 use super::version::{Agreement, compare};
 use super::{AdapterConfig, ApiConfig, AuthConfig, KubernetesConfig};
-use super::{dump, signing};
+use super::{dump, maestro, signing};
 
-const SECOND: Duration = Duration::from_secs(1);
+pub(super) const SECOND: Duration = Duration::from_secs(1);
 /// The most threads that handle events: more wake each other more than they help.
 const MAX_WORKERS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(63);
 
@@ -50,9 +50,6 @@ pub(super) fn resolve(
     check_version(r, &version, program_version);
     check_name(r, &spec.adapter.name);
     let clients = spec.clients.clone().unwrap_or_default();
-    if let Some(maestro) = &clients.maestro {
-        check_maestro(r, maestro);
-    }
     let broker = clients.broker.unwrap_or_default();
     let http = spec.inputs.as_ref().and_then(|inputs| inputs.http.as_ref());
     AdapterConfig {
@@ -64,6 +61,7 @@ pub(super) fn resolve(
         subscription_id: broker.subscription_id.filter(|text| !text.is_empty()),
         topic: broker.topic.filter(|text| !text.is_empty()),
         kubernetes: kubernetes(r, clients.kubernetes.unwrap_or_default()),
+        maestro: clients.maestro.map(|spec| maestro::resolve(r, &spec)),
         stamp_resource_id: stamp(r, spec),
         signer: signer(r, spec, key),
         event_deadline: r.duration("event_deadline", spec.event_deadline.as_deref(), 60 * SECOND),
@@ -196,30 +194,6 @@ fn kubernetes(r: &mut Resolver<'_>, spec: KubernetesSpec) -> KubernetesConfig {
         kube_config_path: spec.kube_config_path.filter(|text| !text.is_empty()).map(PathBuf::from),
         qps: Some(qps).filter(|qps| *qps > 0.0),
         burst: (burst > 0).then(|| u32::try_from(burst).unwrap_or(u32::MAX)),
-    }
-}
-
-/// Warns of values in `clients.maestro` that the Go adapter refuses. The adapter never connects to Maestro, so
-/// that wrong values do no harm, and no error stops the start.
-fn check_maestro(r: &mut Resolver<'_>, spec: &MaestroSpec) {
-    r.warn(
-        "clients.maestro",
-        "the maestro transport is not supported yet: every resource goes to the Kubernetes API",
-        Some("keep the Go adapter for tasks that need Maestro, or remove the block"),
-    );
-    let durations = [("timeout", &spec.timeout), ("server_healthiness_timeout", &spec.server_healthiness_timeout)];
-    for (key, text) in durations {
-        let Some(text) = text.as_deref().filter(|text| !text.is_empty()) else { continue };
-        if let Err(error) = parse_nanoseconds(text, Units::Go) {
-            r.warn(format!("clients.maestro.{key}").as_str(), format!("invalid maestro {key}: {error}"), None);
-        }
-    }
-    let address = spec.http_server_address.as_deref().filter(|text| !text.is_empty());
-    if address.is_some_and(|url| !url.starts_with("http://") && !url.starts_with("https://")) {
-        r.warn("clients.maestro.http_server_address", "must begin with `http://` or `https://`", None);
-    }
-    if address.is_some_and(|url| url.starts_with("http://")) && !spec.insecure {
-        r.warn("clients.maestro.http_server_address", "must begin with `https://` unless `insecure` is true", None);
     }
 }
 

@@ -47,6 +47,7 @@ const SETTINGS: &[Setting] = &[
         "maestro-http-ca-file",
         &["HYPERFLEET_MAESTRO_HTTP_CA_FILE"],
     ),
+    Setting::text("clients.maestro.auth.token_file", "maestro-token-file", &["HYPERFLEET_MAESTRO_TOKEN_FILE"]),
     Setting::text("clients.maestro.timeout", "maestro-timeout", &["HYPERFLEET_MAESTRO_TIMEOUT"]),
     Setting::text(
         "clients.maestro.server_healthiness_timeout",

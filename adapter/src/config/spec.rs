@@ -66,7 +66,7 @@ pub struct ClientsSpec {
     pub broker: Option<BrokerSpec>,
     /// The client of the Kubernetes API.
     pub kubernetes: Option<KubernetesSpec>,
-    /// Maestro. The block is checked, but not used yet.
+    /// Maestro, for resources with `transport.client: maestro`.
     pub maestro: Option<MaestroSpec>,
 }
 
@@ -135,29 +135,30 @@ pub struct KubernetesSpec {
     pub burst: Option<i64>,
 }
 
-/// The connection to Maestro. The block is checked, but not used yet.
+/// The connection to Maestro.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MaestroSpec {
-    /// The address of Maestro's gRPC server.
+    /// Host and port of Maestro's gRPC server for sources, such as `maestro-grpc:8090`. Required.
     pub grpc_server_address: Option<String>,
-    /// The URL of Maestro's HTTP server.
+    /// The URL of Maestro's REST server, such as `https://maestro:8000`. Required.
     pub http_server_address: Option<String>,
-    /// The source of the events that the adapter sends to Maestro.
+    /// The source of the events that the adapter sends to Maestro, which owns its works. Adapters with the same source find
+    /// each other's works. Required.
     pub source_id: Option<String>,
     /// Accepted for compatibility; it has no effect.
     pub client_id: Option<String>,
     /// How the adapter authenticates to Maestro.
     pub auth: Option<MaestroAuthSpec>,
-    /// The timeout of one HTTP request; 10s by default.
+    /// The timeout of one request; 10s by default.
     pub timeout: Option<String>,
-    /// The timeout of the gRPC server's health check; 20s by default.
+    /// Accepted for compatibility; it has no effect.
     pub server_healthiness_timeout: Option<String>,
     /// Accepted for compatibility; it has no effect.
     pub retry_attempts: Option<i64>,
     /// Accepted for compatibility; it has no effect.
     pub keepalive: Option<KeepaliveSpec>,
-    /// Whether to allow connections without TLS or with an unverified certificate.
+    /// Whether to speak gRPC without TLS, and to accept any certificate of the REST server.
     #[serde(default)]
     pub insecure: bool,
 }
@@ -171,15 +172,18 @@ pub struct MaestroAuthSpec {
     pub kind: Option<String>,
     /// Files of certificates and keys.
     pub tls_config: Option<TlsSpec>,
+    /// A file with a bearer token, which is read again when it changes.
+    pub token_file: Option<String>,
 }
 
 /// Files of certificates and keys.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TlsSpec {
-    /// The file of the certificate authority for the gRPC server.
+    /// The file of the certificate authority for the gRPC server; required unless `insecure`. This and the other files are
+    /// read again at each new connection.
     pub ca_file: Option<String>,
-    /// The file of the client's certificate.
+    /// The file of the client's certificate, for mutual TLS.
     pub cert_file: Option<String>,
     /// The file of the client's private key.
     pub key_file: Option<String>,

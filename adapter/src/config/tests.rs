@@ -124,11 +124,39 @@ fn task_reads_its_version_from_the_deployment_file() {
 }
 
 #[test]
-fn invalid_maestro_block_only_warns() {
-    let text = "adapter: {name: a}\nclients: {maestro: {timeout: soon, server_healthiness_timeout: never, http_server_address: \"http://m\"}}\n";
-    let (config, diagnostics) = adapter(text, &[], &[]);
-    assert!(config.is_some() && !diagnostics.has_errors(), "{diagnostics}");
-    assert_eq!(diagnostics.count(Severity::Warning), 4, "{diagnostics}");
+fn faults_of_the_maestro_block_are_warnings_that_keep_serve_from_starting() {
+    let secure = "auth: {tls_config: {ca_file: /ca}}";
+    let whole = "http_server_address: \"https://m:8000\", grpc_server_address: \"m:8090\", source_id: s";
+    let cases = [
+        (format!("{whole}, {secure}"), vec![]),
+        (format!("{whole}, insecure: true"), vec![]),
+        (whole.to_owned(), vec!["clients.maestro.auth.tls_config.ca_file is required"]),
+        (
+            secure.to_owned(),
+            vec!["http_server_address is required", "source_id is required", "grpc_server_address is required"],
+        ),
+        (format!("{whole}, {secure}, timeout: soon"), vec!["clients.maestro.timeout invalid maestro timeout"]),
+        (
+            format!("{whole}, auth: {{tls_config: {{ca_file: /ca, cert_file: /c}}}}"),
+            vec!["only one of `cert_file` and `key_file`"],
+        ),
+        (format!("{whole}, insecure: true, auth: {{token_file: /t}}"), vec!["token_file would be sent without TLS"]),
+        (
+            format!("http_server_address: \"http://m\", grpc_server_address: \"m:1\", source_id: \"a'b\", {secure}"),
+            vec!["must begin with `https://` unless `insecure`", "has other characters"],
+        ),
+    ];
+    for (block, expected) in cases {
+        let text = format!("adapter: {{name: a}}\nclients: {{maestro: {{{block}}}}}\n");
+        let (config, diagnostics) = adapter(&text, &[], &[]);
+        assert!(!diagnostics.has_errors(), "{diagnostics}");
+        let faults = config.unwrap().maestro.unwrap().faults;
+        assert_eq!(faults.len(), expected.len(), "{faults:?}");
+        for (fault, part) in faults.iter().zip(expected) {
+            assert!(fault.contains(part), "{fault}");
+        }
+        assert_eq!(diagnostics.count(Severity::Warning), faults.len(), "{diagnostics}");
+    }
 }
 
 #[test]

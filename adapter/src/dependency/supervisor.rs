@@ -132,5 +132,6 @@ fn name(dependency: Dependency) -> &'static str {
     match dependency {
         Dependency::Kubernetes => "the Kubernetes API",
         Dependency::Hyperfleet => "the HyperFleet API",
+        Dependency::Maestro => "Maestro",
     }
 }

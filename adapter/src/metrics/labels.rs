@@ -124,6 +124,8 @@ label_values! {
         Kubernetes = "kubernetes",
         /// The HyperFleet API at `base_url`.
         Hyperfleet = "hyperfleet",
+        /// Maestro, by its REST server.
+        Maestro = "maestro",
     }
 }
 

@@ -12,55 +12,55 @@ use serde_json::Value;
 
 use super::{Deletion, Transport};
 
-/// A transport for this cluster and, if configured, one for all Maestro consumers.
+/// A transport for this cluster, and one for all Maestro consumers; a task that does not need one has none.
 #[derive(Debug)]
-pub struct Router<C, M = C> {
-    cluster: C,
+pub struct Router<C, M> {
+    cluster: Option<C>,
     consumers: Option<M>,
-}
-
-impl<C> Router<C> {
-    /// Creates a router that serves only this cluster.
-    pub fn new(cluster: C) -> Self {
-        Self { cluster, consumers: None }
-    }
 }
 
 impl<C, M> Router<C, M> {
     /// Creates a router that sends calls for this cluster to `cluster`, and all others to `consumers`.
-    pub fn with_consumers(cluster: C, consumers: M) -> Self {
-        Self { cluster, consumers: Some(consumers) }
+    pub fn new(cluster: Option<C>, consumers: Option<M>) -> Self {
+        Self { cluster, consumers }
     }
 
-    /// The transport of the Maestro consumers; an error if none is configured.
+    fn cluster(&self, verb: &str) -> Result<&C, WriteError> {
+        self.cluster.as_ref().ok_or_else(|| without_transport(verb, &Destination::ThisCluster))
+    }
+
     fn consumers(&self, verb: &str, destination: &Destination) -> Result<&M, WriteError> {
-        self.consumers.as_ref().ok_or_else(|| WriteError {
-            kind: WriteErrorKind::Invalid,
-            call: format!("{verb} at {destination}"),
-            status: None,
-            message: "the maestro transport is not supported yet".to_owned(),
-        })
+        self.consumers.as_ref().ok_or_else(|| without_transport(verb, destination))
+    }
+}
+
+fn without_transport(verb: &str, destination: &Destination) -> WriteError {
+    WriteError {
+        kind: WriteErrorKind::Invalid,
+        call: format!("{verb} at {destination}"),
+        status: None,
+        message: "no transport leads there".to_owned(),
     }
 }
 
 impl<C: Transport, M: Transport> Transport for Router<C, M> {
     async fn find(&self, query: &Query) -> Result<Vec<Value>, WriteError> {
         match &query.destination {
-            Destination::ThisCluster => self.cluster.find(query).await,
+            Destination::ThisCluster => self.cluster("find")?.find(query).await,
             consumer @ Destination::Consumer(_) => self.consumers("find", consumer)?.find(query).await,
         }
     }
 
     async fn create(&self, desired: &Value, destination: &Destination) -> Result<Value, WriteError> {
         match destination {
-            Destination::ThisCluster => self.cluster.create(desired, destination).await,
+            Destination::ThisCluster => self.cluster("create")?.create(desired, destination).await,
             Destination::Consumer(_) => self.consumers("create", destination)?.create(desired, destination).await,
         }
     }
 
     async fn dry_run_create(&self, desired: &Value, destination: &Destination) -> Result<(), WriteError> {
         match destination {
-            Destination::ThisCluster => self.cluster.dry_run_create(desired, destination).await,
+            Destination::ThisCluster => self.cluster("create")?.dry_run_create(desired, destination).await,
             Destination::Consumer(_) => {
                 self.consumers("create", destination)?.dry_run_create(desired, destination).await
             }
@@ -69,7 +69,7 @@ impl<C: Transport, M: Transport> Transport for Router<C, M> {
 
     async fn update(&self, desired: &Value, target: &Target, live: &Version) -> Result<Value, WriteError> {
         match &target.destination {
-            Destination::ThisCluster => self.cluster.update(desired, target, live).await,
+            Destination::ThisCluster => self.cluster("update")?.update(desired, target, live).await,
             consumer @ Destination::Consumer(_) => {
                 self.consumers("update", consumer)?.update(desired, target, live).await
             }
@@ -78,14 +78,14 @@ impl<C: Transport, M: Transport> Transport for Router<C, M> {
 
     async fn patch(&self, document: &Value, target: &Target) -> Result<Option<Value>, WriteError> {
         match &target.destination {
-            Destination::ThisCluster => self.cluster.patch(document, target).await,
+            Destination::ThisCluster => self.cluster("patch")?.patch(document, target).await,
             consumer @ Destination::Consumer(_) => self.consumers("patch", consumer)?.patch(document, target).await,
         }
     }
 
     async fn delete(&self, target: &Target, propagation: PropagationPolicy) -> Result<Deletion, WriteError> {
         match &target.destination {
-            Destination::ThisCluster => self.cluster.delete(target, propagation).await,
+            Destination::ThisCluster => self.cluster("delete")?.delete(target, propagation).await,
             consumer @ Destination::Consumer(_) => {
                 self.consumers("delete", consumer)?.delete(target, propagation).await
             }

@@ -8,7 +8,7 @@ use super::*;
 use crate::destination::Destination;
 use crate::id::{Generation, GroupVersionKind};
 use crate::observation::satisfies;
-use crate::task::Manifest;
+use crate::task::{Manifest, TransportKind};
 use lifecycle_language::scope::Scope;
 use lifecycle_language::template::Tree;
 
@@ -50,7 +50,12 @@ fn labels(adapter: &str, id: &str, resource: &str) -> Value {
 
 fn identity(name: &str, labels: Value) -> Identity {
     let object = json!({ "metadata": { "name": name, "namespace": "team", "labels": labels } });
-    Identity::render(&Manifest::Inline(Tree::parse(&object).unwrap()), &Scope::new(Timestamp::UNIX_EPOCH)).unwrap()
+    Identity::render(
+        &Manifest::Inline(Tree::parse(&object).unwrap()),
+        &TransportKind::Kubernetes,
+        &Scope::new(Timestamp::UNIX_EPOCH),
+    )
+    .unwrap()
 }
 
 /// Whether the resource `job` owns the object: before its manifest is rendered, and with the rendered

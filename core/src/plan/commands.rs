@@ -76,7 +76,7 @@ impl Planner<'_> {
         let resource = self.resource();
         let (former, last) = apart(versions, desired)?;
         let disown = |version: &Version| {
-            let patch = disown::patch(version, &resource.name, &self.stamp);
+            let patch = disown::patch(version, &query.destination, &resource.name, &self.stamp);
             Disowning { target: target(query, version), patch }
         };
         Some(Command::Disown { former: former.into_iter().map(disown).collect(), last: disown(last) })

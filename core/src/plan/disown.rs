@@ -3,11 +3,13 @@
 //! In: a version, and the [`Stamp`]: the names of the adapter and of the event's API resource. Out: a JSON merge
 //! patch. The patch removes the adapter's three labels and the ownership proof. It removes every owner reference,
 //! except one with `controller: true`. It adds the label and the annotation of disowned objects. The patch keeps
-//! the generation annotation, which records the generation for which the adapter last wrote the object.
+//! the generation annotation, which records the generation for which the adapter last wrote the object. A `ManifestWork` also
+//! gets the option to keep its objects when somebody deletes it.
 
 use serde_json::{Map, Value, json};
 
 use super::owner::kept_references;
+use crate::destination::Destination;
 use crate::keys;
 use crate::labels::is_label_value;
 use crate::manifest::Stamp;
@@ -26,8 +28,8 @@ pub(super) fn check_mark(stamp: &Stamp) -> Result<(), String> {
     Ok(())
 }
 
-/// The patch that disowns `version`.
-pub(super) fn patch(version: &Version, resource: &str, stamp: &Stamp) -> Value {
+/// The patch that disowns `version`, which lives in `destination`.
+pub(super) fn patch(version: &Version, destination: &Destination, resource: &str, stamp: &Stamp) -> Value {
     let labels = json!({
         keys::ADAPTER: null,
         keys::RESOURCE_ID: null,
@@ -46,5 +48,11 @@ pub(super) fn patch(version: &Version, resource: &str, stamp: &Stamp) -> Value {
         let left = if left.is_empty() { Value::Null } else { Value::Array(left) };
         metadata.insert("ownerReferences".to_owned(), left);
     }
-    json!({ "metadata": metadata })
+    match destination {
+        Destination::ThisCluster => json!({ "metadata": metadata }),
+        // Whoever deletes the work later deletes the work alone: it keeps what it applied.
+        Destination::Consumer(_) => {
+            json!({ "metadata": metadata, "spec": { "deleteOption": { "propagationPolicy": "Orphan" } } })
+        }
+    }
 }

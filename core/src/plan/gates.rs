@@ -64,7 +64,7 @@ impl Context<'_> {
     pub(super) fn identity(&self) -> Result<Identity, Failure> {
         let manifest = Identity::part_of(&self.resource.manifest);
         reads::check(&reads::of_manifest(&manifest), self.unknown).map_err(render_failed)?;
-        Identity::render(&manifest, self.scope)
+        Identity::render(&manifest, &self.resource.transport, self.scope)
     }
 }
 

@@ -29,8 +29,14 @@ pub(super) enum QueryError {
 /// Renders the destination and the discovery of a resource.
 pub(super) fn of_resource(resource: &Resource, scope: &Scope) -> Result<Query, QueryError> {
     let destination = destination(&resource.transport, scope)?;
-    let (namespace, by) = of_any_kind(&resource.discovery, scope)?;
+    let (mut namespace, by) = of_any_kind(&resource.discovery, scope)?;
     let kind = resource.kind.clone();
+    if let Destination::Consumer(consumer) = &destination {
+        let other = namespace.as_ref().filter(|namespace| *namespace != "*" && *namespace != consumer);
+        let fault = other.map(|_| format!("the objects of Maestro consumer {consumer} are in namespace {consumer}"));
+        possible("namespace", other.map_or("", String::as_str), fault)?;
+        namespace = Some(consumer.clone());
+    }
     // Tasks of the Go adapter write `*` as the namespace of cluster-scoped kinds, so `*` is not checked as a
     // name.
     let checked = namespace.as_ref().filter(|namespace| *namespace != "*");

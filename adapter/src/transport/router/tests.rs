@@ -31,8 +31,8 @@ fn task() -> Task {
     let entry = |name: &str| {
         json!({
             "name": name,
-            "manifest": { "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "settings", "namespace": "team" } },
-            "discovery": { "namespace": "team", "by_name": "settings" },
+            "manifest": { "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "settings", "namespace": "spoke" } },
+            "discovery": { "namespace": "spoke", "by_name": "settings" },
             "lifecycle": { "delete": { "when": { "expression": "deleting" } } },
         })
     };
@@ -85,9 +85,10 @@ async fn pass(task: &Task, transport: &impl Transport, deleting: bool) -> Vec<St
 
 #[tokio::test]
 async fn one_task_runs_on_two_destinations() {
-    let router = Router::with_consumers(world(), world());
+    let router = Router::new(Some(world()), Some(world()));
     let task = task();
-    let operations = || [router.cluster.operations(), router.consumers.as_ref().unwrap().operations()];
+    let operations =
+        || [router.cluster.as_ref().unwrap().operations(), router.consumers.as_ref().unwrap().operations()];
 
     assert_eq!(pass(&task, &router, false).await, ["created", "created"]);
     let [here, there] = operations();
@@ -96,15 +97,14 @@ async fn one_task_runs_on_two_destinations() {
 
     assert_eq!(pass(&task, &router, false).await, ["skipped", "skipped"]);
     assert_eq!(pass(&task, &router, true).await, ["deleted", "deleted"]);
-    assert_eq!(router.cluster.objects(), Vec::<Value>::new());
+    assert_eq!(router.cluster.as_ref().unwrap().objects(), Vec::<Value>::new());
     assert_eq!(router.consumers.as_ref().unwrap().objects(), Vec::<Value>::new());
 }
 
 #[tokio::test]
 async fn calls_to_a_destination_without_transport_are_invalid() {
-    let router = Router::new(world());
-    let unread =
-        "DiscoveryFailed: failed to find at Maestro consumer spoke: the maestro transport is not supported yet";
+    let router = Router::new(Some(world()), None::<MemoryTransport>);
+    let unread = "DiscoveryFailed: failed to find at Maestro consumer spoke: no transport leads there";
     assert_eq!(pass(&task(), &router, false).await, ["created", unread]);
 
     let destination = Destination::Consumer("spoke".to_owned());

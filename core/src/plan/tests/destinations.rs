@@ -15,7 +15,7 @@ use crate::task::{Task, TransportKind};
 use crate::write::{Command, Executed, Target};
 use lifecycle_language::template::Template;
 
-/// The stores of this cluster and of the Maestro consumer `spoke`.
+/// The stores of this cluster and of the Maestro consumer `team`.
 struct Stores {
     here: Store,
     there: Store,
@@ -31,7 +31,7 @@ impl Stores {
     fn at(&mut self, destination: &Destination) -> &mut Store {
         match destination {
             Destination::ThisCluster => &mut self.here,
-            Destination::Consumer(name) if name == "spoke" => &mut self.there,
+            Destination::Consumer(name) if name == "team" => &mut self.there,
             Destination::Consumer(name) => panic!("there is no consumer {name}"),
         }
     }
@@ -84,8 +84,8 @@ fn destination(command: &Command) -> &Destination {
     }
 }
 
-/// A task with two entries, the second of which lives at a Maestro consumer. Made by hand, because task files
-/// cannot use Maestro yet.
+/// A task with two entries, the second of which lives at a Maestro consumer. Made by hand, because task files can only send
+/// `ManifestWorks` there, and the harness has entries of `ConfigMaps`. The consumer has the name of their namespace.
 fn apart(here: Value, there: Value) -> Task {
     let mut task = task(&[here, there]);
     let target_cluster = Template::parse("{{ .consumer }}").unwrap();
@@ -94,7 +94,7 @@ fn apart(here: Value, there: Value) -> Task {
 }
 
 fn spoke() -> (&'static str, Value) {
-    ("consumer", json!("spoke"))
+    ("consumer", json!("team"))
 }
 
 fn results(outcomes: &[Outcome]) -> Vec<(&str, &str)> {
@@ -121,7 +121,7 @@ fn one_task_writes_to_two_destinations() {
     assert_eq!((&stores.here.log, &stores.there.log), (&vec!["create settings".to_owned()], &stores.here.log.clone()));
     let [here, there] = &stores.asked[..] else { panic!("{:?}", stores.asked) };
     assert_eq!(here.destination, Destination::ThisCluster);
-    assert_eq!(*there, Query { destination: Destination::Consumer("spoke".to_owned()), ..here.clone() });
+    assert_eq!(*there, Query { destination: Destination::Consumer("team".to_owned()), ..here.clone() });
 
     assert_eq!(results(&stores.pass(&task, &[spoke()])), [("skipped", "SameGeneration"); 2]);
     let replacing = [spoke(), ("replacing", json!(true))];
@@ -188,4 +188,43 @@ fn deletion_ignores_dependents_at_another_destination() {
     );
     let child = stores.there.object("child");
     assert_eq!(child["metadata"]["labels"][keys::DISOWNED], "c1");
+}
+
+#[test]
+fn object_of_a_consumer_gets_the_consumers_namespace_whatever_the_manifest_says() {
+    let elsewhere = json!({
+        "name": "settings",
+        "manifest": { "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "settings", "namespace": "other" } },
+        "discovery": { "by_name": "settings" },
+    });
+    let mut task = apart(config_map("here"), config_map("settings"));
+    task.resources[1] = self::task(&[elsewhere]).resources.remove(0);
+    task.resources[1].transport =
+        TransportKind::Maestro { target_cluster: Template::parse("{{ .consumer }}").unwrap() };
+    let mut stores = Stores::new([], []);
+    assert_eq!(results(&stores.pass(&task, &[spoke()])), [("created", "Absent"); 2]);
+    assert_eq!(stores.there.object("settings")["metadata"]["namespace"], "team");
+    assert_eq!(stores.asked[1].namespace.as_deref(), Some("team"), "discovery has none");
+    assert_eq!(results(&stores.pass(&task, &[spoke()])), [("skipped", "SameGeneration"); 2]);
+}
+
+#[test]
+fn discovery_in_another_namespace_than_the_consumers_is_impossible() {
+    let task = apart(config_map("a"), config_map("b"));
+    let outcomes = Stores::new([], []).pass(&task, &[("consumer", json!("spoke"))]);
+    assert_eq!(results(&outcomes), [("created", "Absent"), ("failed", "DiscoveryFailed")]);
+    let message = &outcomes[1].failure().unwrap().message;
+    assert!(message.contains("the objects of Maestro consumer spoke are in namespace spoke"), "{message}");
+}
+
+#[test]
+fn disowned_work_keeps_its_objects_when_somebody_deletes_it() {
+    let task =
+        apart(gated(config_map("here"), "orphan", "disowning"), gated(config_map("there"), "orphan", "disowning"));
+    let mut stores =
+        Stores::new([live("ConfigMap", "here", json!({}), Some(3))], [live("ConfigMap", "there", json!({}), Some(3))]);
+    stores.pass(&task, &[spoke(), yes("disowning")[0].clone()]);
+    let option = |store: &Store, name: &str| store.object(name)["spec"]["deleteOption"]["propagationPolicy"].clone();
+    assert_eq!(option(&stores.there, "there"), "Orphan");
+    assert_eq!(option(&stores.here, "here"), Value::Null);
 }

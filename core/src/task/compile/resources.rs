@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 
 use super::check::{Checker, Place};
 use super::{gates, manifest, owner, patch, retention};
+use crate::id::GroupVersionKind;
 use crate::labels;
-use crate::task::spec::{ClientSpec, DiscoverySpec, ResourceSpec, TransportSpec};
+use crate::task::spec::{ClientSpec, DiscoverySpec, ManifestSpec, ResourceSpec, TransportSpec};
 use crate::task::{DiscoverBy, Discovery, NestedDiscovery, Resource, TransportKind, kinds};
 use lifecycle_language::template::Template;
 
@@ -105,6 +106,9 @@ fn resource(checker: &mut Checker<'_>, spec: &ResourceSpec, name: String, place:
     if kinds::has_status_subresource(&kind) {
         patch::refuse_status(checker, spec, place);
     }
+    if matches!(transport, Some(TransportKind::Maestro { .. })) {
+        work(checker, spec, &kind, place);
+    }
     Some(Resource {
         name,
         transport: transport?,
@@ -121,15 +125,9 @@ fn resource(checker: &mut Checker<'_>, spec: &ResourceSpec, name: String, place:
 }
 
 fn transport(checker: &mut Checker<'_>, spec: Option<&TransportSpec>, place: &Place<'_>) -> Option<TransportKind> {
-    let at_client = place.key("client");
     match spec {
         Some(spec) if spec.client == ClientSpec::Maestro => {
             let known = checker.known;
-            checker.error_with_help(
-                &at_client,
-                "the maestro transport is not supported yet",
-                "use `client: kubernetes`, or keep the Go adapter for this task",
-            );
             let Some(maestro) = &spec.maestro else {
                 checker.error(place, "maestro transport config is required when client is \"maestro\"");
                 return None;
@@ -138,6 +136,27 @@ fn transport(checker: &mut Checker<'_>, spec: Option<&TransportSpec>, place: &Pl
             target.map(|target_cluster| TransportKind::Maestro { target_cluster })
         }
         Some(_) | None => Some(TransportKind::Kubernetes),
+    }
+}
+
+/// Refuses what Maestro cannot apply, or would apply in part.
+fn work(checker: &mut Checker<'_>, spec: &ResourceSpec, kind: &GroupVersionKind, place: &Place<'_>) {
+    if (kind.group.as_str(), kind.kind.as_str()) != ("work.open-cluster-management.io", "ManifestWork") {
+        checker.error_with_help(
+            &place.key("manifest"),
+            format!("is of kind {kind}, and Maestro applies only ManifestWorks"),
+            "write the object into `spec.workload.manifests` of a ManifestWork (`work.open-cluster-management.io/v1`)",
+        );
+    }
+    let changes_a_part =
+        spec.lifecycle.as_ref().is_some_and(|it| !it.patch.is_empty() || it.orphan.is_some() || it.detach.is_some());
+    let ManifestSpec::Inline(written) = &spec.manifest else { return };
+    if changes_a_part && written.get("spec").is_some_and(|spec| spec.get("executor").is_some()) {
+        checker.error_with_help(
+            &place.key("manifest").key("spec").key("executor"),
+            "would be lost by `lifecycle.patch` and `lifecycle.orphan`: Maestro replaces a work as a whole, and does not show its executor",
+            "remove `executor`, or these gates",
+        );
     }
 }
 

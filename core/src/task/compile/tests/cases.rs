@@ -224,6 +224,10 @@ pub(super) const RESOURCES: &[(&str, &str)] = &[
         "resources:\n  - name: a\n    transport: {client: maestro}\n    manifest: {apiVersion: v1, kind: Pod}\n    discovery: {by_name: x}\n",
     ),
     (
+        "an executor that a patch would lose",
+        "resources:\n  - name: a\n    transport: {client: maestro, maestro: {target_cluster: c}}\n    manifest: {apiVersion: work.open-cluster-management.io/v1, kind: ManifestWork, metadata: {name: x}, spec: {executor: {}}}\n    discovery: {by_name: x}\n    lifecycle: {orphan: {when: {expression: \"false\"}}}\n",
+    ),
+    (
         "an unknown transport",
         "resources:\n  - name: a\n    transport: {client: desire}\n    manifest: {apiVersion: v1, kind: Pod}\n    discovery: {by_name: x}\n",
     ),

@@ -1,0 +1,113 @@
+//! The transport to the clusters of Maestro's consumers.
+//!
+//! In: core's queries and fenced writes about `ManifestWorks`. Out: the works as Maestro has them. Fails with a
+//! [`WriteError`] that quotes Maestro's text. The crate [`lifecycle_maestro`] makes the calls; this module finds the consumer
+//! in them, and reports each request to the adapter's metrics and to the supervisor of dependencies.
+
+use std::sync::Arc;
+
+use lifecycle_core::destination::Destination;
+use lifecycle_core::observation::{Query, QueryBy, Version};
+use lifecycle_core::task::PropagationPolicy;
+use lifecycle_core::write::{Target, WriteError, WriteErrorKind};
+use lifecycle_maestro::{CallObserver, CallRecord, Maestro, client};
+use serde_json::Value;
+
+use crate::dependency::{Probe, Suspicion};
+use crate::metrics::{Api, Metrics};
+use crate::transport::{Deletion, Transport};
+
+/// The kind that requests to Maestro are about, as metrics name it.
+const KIND: &str = "ManifestWork";
+
+/// A client of one Maestro, for all its consumers.
+#[derive(Debug, Clone)]
+pub struct MaestroTransport {
+    maestro: Maestro,
+}
+
+impl MaestroTransport {
+    /// Reads and writes through `maestro`.
+    #[must_use]
+    pub fn new(maestro: Maestro) -> Self {
+        Self { maestro }
+    }
+
+    /// Returns a probe that succeeds if Maestro's REST server answers.
+    #[must_use]
+    pub fn probe(&self) -> Probe {
+        let maestro = self.maestro.clone();
+        Box::new(move || {
+            let maestro = maestro.clone();
+            Box::pin(async move { maestro.probe().await.map_err(|refusal| refusal.message) })
+        })
+    }
+}
+
+/// Returns an observer that counts every request, and raises a suspicion for each that Maestro did not answer.
+#[must_use]
+pub fn observer(metrics: Arc<Metrics>, suspicion: Suspicion) -> CallObserver {
+    Arc::new(move |call: &CallRecord<'_>| {
+        let is_answered = call.error.is_none_or(|refusal| !is_silence(refusal.kind));
+        // Core has no codes of gRPC; those of HTTP say the same.
+        let status = is_answered.then(|| if call.error.is_some() { 500 } else { 200 });
+        metrics.api_request(Api::Maestro, call.verb, KIND, status, call.duration);
+        let doubtful = suspicion.call();
+        if let Some(status) = status {
+            doubtful.answered(status);
+        }
+    })
+}
+
+fn is_silence(kind: WriteErrorKind) -> bool {
+    matches!(kind, WriteErrorKind::Unreachable | WriteErrorKind::DeadlineExceeded)
+}
+
+/// The consumer of a call. The router sends no other calls here.
+fn consumer(destination: &Destination) -> Result<&str, WriteError> {
+    match destination {
+        Destination::Consumer(name) => Ok(name),
+        Destination::ThisCluster => Err(WriteError {
+            kind: WriteErrorKind::Invalid,
+            call: "reach this cluster through Maestro".to_owned(),
+            status: None,
+            message: "it has no consumer".to_owned(),
+        }),
+    }
+}
+
+impl Transport for MaestroTransport {
+    async fn find(&self, query: &Query) -> Result<Vec<Value>, WriteError> {
+        let consumer = consumer(&query.destination)?;
+        match &query.by {
+            QueryBy::Name(name) => Ok(self.maestro.get(consumer, name).await?.into_iter().collect()),
+            QueryBy::Labels(labels) => self.maestro.list(consumer, labels).await,
+        }
+    }
+
+    async fn create(&self, desired: &Value, destination: &Destination) -> Result<Value, WriteError> {
+        self.maestro.create(desired, consumer(destination)?).await
+    }
+
+    /// Maestro has no dry run, so the client checks what agents would drop and Maestro would refuse.
+    async fn dry_run_create(&self, desired: &Value, destination: &Destination) -> Result<(), WriteError> {
+        self.maestro.check(desired, consumer(destination)?)
+    }
+
+    async fn update(&self, desired: &Value, target: &Target, live: &Version) -> Result<Value, WriteError> {
+        self.maestro.update(consumer(&target.destination)?, desired, target, live).await
+    }
+
+    async fn patch(&self, document: &Value, target: &Target) -> Result<Option<Value>, WriteError> {
+        self.maestro.patch(consumer(&target.destination)?, document, target).await
+    }
+
+    async fn delete(&self, target: &Target, propagation: PropagationPolicy) -> Result<Deletion, WriteError> {
+        let keeps_objects = propagation == PropagationPolicy::Orphan;
+        let deletion = self.maestro.delete(consumer(&target.destination)?, target, keeps_objects).await?;
+        Ok(match deletion {
+            client::Deletion::Gone => Deletion::Gone,
+            client::Deletion::Pending(work) => Deletion::Pending(work),
+        })
+    }
+}

@@ -1,0 +1,360 @@
+//! One call of each kind on `ManifestWorks`.
+//!
+//! In: works as Kubernetes objects, and fenced targets. Out: works as Maestro stored them. Fails with core's
+//! [`WriteError`]; nothing is sent twice.
+//!
+//! | call | requests |
+//! | --- | --- |
+//! | get | one read |
+//! | list | one read for 50 works |
+//! | create, update | one event; the answer is known from its acknowledgement |
+//! | patch | one read, one event: Maestro has no patch |
+//! | delete | one read, one event: Maestro ignores the version of a deletion, so it is compared before |
+//!
+//! Deleting a work that keeps its objects takes two deletions: the first stores the delete option, and the second, after
+//! the agent has seen it, deletes. An agent that gets both at once may delete by the option that it knew.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use lifecycle_api_client::token::TokenFile;
+use lifecycle_core::observation::Version;
+use lifecycle_core::write::{Target, WriteError, WriteErrorKind};
+use serde_json::{Map, Value, json};
+
+use crate::event::{self, Action, Write};
+use crate::grpc::{self, Publisher, Refusal};
+use crate::identity::resource_id;
+use crate::limits;
+use crate::rest::{self, PAGE, Reader};
+use crate::search::Search;
+use crate::tls::Files;
+use crate::work;
+
+/// Where Maestro is, and how the client proves who it is.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Host and port of the gRPC server.
+    pub grpc_address: String,
+    /// The URL of the REST server.
+    pub http_address: String,
+    /// The source of all events; it owns the works.
+    pub source: String,
+    /// The limit of each request.
+    pub timeout: Duration,
+    /// TLS of the gRPC server; plain text if `None`.
+    pub grpc_files: Option<Files>,
+    /// The authorities of the REST server; its certificate is not verified if `None`.
+    pub http_files: Option<Files>,
+    /// A file with a bearer token, read again when it changes.
+    pub token: Option<PathBuf>,
+}
+
+/// Why there can be no client.
+#[derive(Debug, thiserror::Error)]
+pub enum SettingsError {
+    /// The gRPC server's address or files.
+    #[error("failed to set up Maestro's gRPC client")]
+    Grpc(#[from] grpc::NotSetUp),
+    /// The REST server's address or files.
+    #[error("failed to set up Maestro's REST client")]
+    Rest(#[from] rest::NotSetUp),
+}
+
+/// A request that ended.
+#[derive(Debug)]
+pub struct CallRecord<'a> {
+    /// The verb: get, list, create, update, patch, delete.
+    pub verb: &'static str,
+    /// What went wrong.
+    pub error: Option<&'a Refusal>,
+    /// How long it took.
+    pub duration: Duration,
+}
+
+/// Is told of each request.
+pub type CallObserver = Arc<dyn Fn(&CallRecord<'_>) + Send + Sync>;
+
+/// A client of one Maestro, in the name of one source.
+#[derive(Clone)]
+pub struct Maestro {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    source: String,
+    publisher: Publisher,
+    reader: Reader,
+    observer: CallObserver,
+}
+
+impl fmt::Debug for Maestro {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Maestro").field("source", &self.inner.source).finish_non_exhaustive()
+    }
+}
+
+/// What a deletion led to.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Deletion {
+    /// The work is gone.
+    Gone,
+    /// The work still exists: its agent has to act first.
+    Pending(Value),
+}
+
+/// A work's place: the parts that errors and events name.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    verb: &'static str,
+    consumer: &'a str,
+    name: &'a str,
+}
+
+impl Place<'_> {
+    fn error(&self, kind: WriteErrorKind, message: impl Into<String>) -> WriteError {
+        WriteError { kind, call: self.to_string(), status: None, message: message.into() }
+    }
+
+    fn refused(&self, refusal: Refusal) -> WriteError {
+        if refusal.message.contains("fk_resources_consumers") {
+            return self.error(refusal.kind, format!("consumer \"{}\" is not registered in Maestro", self.consumer));
+        }
+        self.error(refusal.kind, refusal.message)
+    }
+}
+
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ManifestWork {}/{}", self.verb, self.consumer, self.name)
+    }
+}
+
+impl Maestro {
+    /// Builds a client, which connects with its first calls.
+    ///
+    /// # Errors
+    /// An address or a file cannot be used.
+    pub fn new(settings: Settings, observer: CallObserver) -> Result<Self, SettingsError> {
+        let Settings { grpc_address, http_address, source, timeout, grpc_files, http_files, token } = settings;
+        let publisher = Publisher::new(&grpc_address, grpc_files.as_ref(), token.clone(), timeout)?;
+        let token = token.map(|path| TokenFile::new(path, Duration::ZERO));
+        let reader = Reader::new(&http_address, http_files.as_ref(), token, timeout)?;
+        Ok(Self { inner: Arc::new(Inner { source, publisher, reader, observer }) })
+    }
+
+    /// Asks Maestro's REST server for no work in particular. Any answer of Maestro's own is a success.
+    ///
+    /// # Errors
+    /// There was no answer of Maestro's own.
+    pub async fn probe(&self) -> Result<(), Refusal> {
+        let answer = self.inner.reader.get(&self.id("", "")).await;
+        answer
+            .map(drop)
+            .or_else(|refusal| if refusal.kind == WriteErrorKind::Forbidden { Ok(()) } else { Err(refusal) })
+    }
+
+    /// The id of a work.
+    #[must_use]
+    pub fn id(&self, consumer: &str, name: &str) -> String {
+        resource_id(&self.inner.source, consumer, name).to_string()
+    }
+
+    /// Reads a work; `None` if Maestro has none.
+    ///
+    /// # Errors
+    /// It is unknown whether the work exists.
+    pub async fn get(&self, consumer: &str, name: &str) -> Result<Option<Value>, WriteError> {
+        self.read(Place { verb: "get", consumer, name }).await
+    }
+
+    /// Reads all works of a consumer that have these labels.
+    ///
+    /// # Errors
+    /// It is unknown which works there are.
+    pub async fn list(&self, consumer: &str, labels: &BTreeMap<String, String>) -> Result<Vec<Value>, WriteError> {
+        let place = Place { verb: "list", consumer, name: "" };
+        let search = Search { source: &self.inner.source, consumer: Some(consumer), labels, present: &[] };
+        let (mut works, mut after) = (Vec::new(), None::<String>);
+        loop {
+            let page = self.watched("list", self.inner.reader.page(&search, after.as_deref())).await;
+            let page = page.map_err(|refusal| place.refused(refusal))?;
+            let is_last = page.len() < PAGE;
+            after = page.last().and_then(|bundle| bundle["id"].as_str()).map(str::to_owned);
+            // Maestro compares labels its own way; what it showed is compared again.
+            let found = page.iter().filter(|bundle| bundle["consumer_name"] == consumer).map(work::of_bundle);
+            let has =
+                |work: &Value| labels.iter().all(|(key, value)| work["metadata"]["labels"][key] == value.as_str());
+            works.extend(found.filter(has));
+            if is_last {
+                return Ok(works);
+            }
+        }
+    }
+
+    /// Creates a work, and returns it as Maestro stored it.
+    ///
+    /// # Errors
+    /// [`AlreadyExists`](WriteErrorKind::AlreadyExists) if there is a work of this name, also one that is being deleted.
+    pub async fn create(&self, desired: &Value, consumer: &str) -> Result<Value, WriteError> {
+        let place = Place { verb: "create", consumer, name: name(desired) };
+        if let Some(fault) = limits::fault(desired) {
+            return Err(place.error(WriteErrorKind::Invalid, fault));
+        }
+        let metadata = work::metadata(desired, consumer, &self.id(consumer, name(desired)));
+        self.publish(place, Action::Create, 0, &metadata, Some(&work::bundle(desired))).await?;
+        Ok(work::sent(desired, metadata, 1, &work::created_now()))
+    }
+
+    /// What is wrong with a work that is to be created later, as far as it can be known without Maestro.
+    ///
+    /// # Errors
+    /// The work would not be applied.
+    pub fn check(&self, desired: &Value, consumer: &str) -> Result<(), WriteError> {
+        let place = Place { verb: "create", consumer, name: name(desired) };
+        limits::fault(desired).map_or(Ok(()), |fault| Err(place.error(WriteErrorKind::Invalid, fault)))
+    }
+
+    /// Replaces the `spec` of exactly the work that `target` names; adds labels and annotations, and keeps the others.
+    ///
+    /// # Errors
+    /// [`Conflict`](WriteErrorKind::Conflict) if the work is not the one that was read, as `live`.
+    pub async fn update(
+        &self,
+        consumer: &str,
+        desired: &Value,
+        target: &Target,
+        live: &Version,
+    ) -> Result<Value, WriteError> {
+        let place = Place { verb: "update", consumer, name: &target.name };
+        let mut changed = desired.clone();
+        for key in ["labels", "annotations"] {
+            let kept = live.object()["metadata"].get(key).and_then(Value::as_object).cloned().unwrap_or_default();
+            let added = desired["metadata"].get(key).and_then(Value::as_object).cloned().unwrap_or_default();
+            let all: Map<String, Value> = kept.into_iter().chain(added).collect();
+            if !all.is_empty() {
+                changed["metadata"][key] = Value::Object(all);
+            }
+        }
+        self.replace(place, &changed, target, live.object()).await
+    }
+
+    /// Applies a merge patch (RFC 7396) to exactly the work that `target` names; `None` if there is none.
+    ///
+    /// # Errors
+    /// As [`update`](Self::update).
+    pub async fn patch(&self, consumer: &str, document: &Value, target: &Target) -> Result<Option<Value>, WriteError> {
+        let place = Place { verb: "patch", consumer, name: &target.name };
+        let Some(live) = self.read(place).await? else { return Ok(None) };
+        let mut changed = live.clone();
+        json_patch::merge(&mut changed, document);
+        self.replace(place, &changed, target, &live).await.map(Some)
+    }
+
+    /// Deletes exactly the work that `target` names, with its objects, or without them.
+    ///
+    /// # Errors
+    /// [`Conflict`](WriteErrorKind::Conflict) if the work is not the one that was read.
+    pub async fn delete(&self, consumer: &str, target: &Target, keeps_objects: bool) -> Result<Deletion, WriteError> {
+        let place = Place { verb: "delete", consumer, name: &target.name };
+        let Some(live) = self.read(place).await? else { return Ok(Deletion::Gone) };
+        if !live["metadata"]["deletionTimestamp"].is_null() {
+            return Ok(Deletion::Pending(live));
+        }
+        let version = self.fence(place, target, &live)?;
+        if keeps_objects {
+            if live["spec"]["deleteOption"] != orphaning() {
+                let mut changed = live.clone();
+                changed["spec"]["deleteOption"] = orphaning();
+                return self.replace(place, &changed, target, &live).await.map(Deletion::Pending);
+            }
+            if live.get("status").is_none() {
+                // The agent has not yet reported on the version with the option.
+                return Ok(Deletion::Pending(live));
+            }
+        }
+        self.publish(place, Action::Delete, version, &live["metadata"], None).await?;
+        Ok(Deletion::Pending(live))
+    }
+
+    /// Sends `changed` in the place of `live`.
+    async fn replace(
+        &self,
+        place: Place<'_>,
+        changed: &Value,
+        target: &Target,
+        live: &Value,
+    ) -> Result<Value, WriteError> {
+        let version = self.fence(place, target, live)?;
+        if let Some(fault) = limits::fault(changed) {
+            return Err(place.error(WriteErrorKind::Invalid, fault));
+        }
+        let metadata = work::metadata(changed, place.consumer, &target.uid);
+        self.publish(place, Action::Update, version, &metadata, Some(&work::bundle(changed))).await?;
+        Ok(work::sent(changed, metadata, version + 1, &live["metadata"]["creationTimestamp"]))
+    }
+
+    /// The version that a write of `target` names, if `live` is the work that the target names.
+    fn fence(&self, place: Place<'_>, target: &Target, live: &Value) -> Result<i64, WriteError> {
+        let version = live["metadata"]["resourceVersion"].as_str().unwrap_or_default();
+        let is_same = target.resource_version.is_empty() || target.resource_version == version;
+        if !is_same || target.uid != self.id(place.consumer, place.name) {
+            let message = format!("the work has version {version}, and version {} was read", target.resource_version);
+            return Err(place.error(WriteErrorKind::Conflict, message));
+        }
+        version.parse().map_err(|_| place.error(WriteErrorKind::Conflict, "the work has no version"))
+    }
+
+    async fn read(&self, place: Place<'_>) -> Result<Option<Value>, WriteError> {
+        let id = self.id(place.consumer, place.name);
+        let bundle = self.watched("get", self.inner.reader.get(&id)).await.map_err(|refusal| place.refused(refusal))?;
+        let Some(bundle) = bundle else { return Ok(None) };
+        let work = work::of_bundle(&bundle);
+        let (name, namespace) = (&work["metadata"]["name"], &bundle["consumer_name"]);
+        if name != place.name || namespace != place.consumer {
+            let message = format!("the answer is about another work, {namespace}/{name}");
+            return Err(place.error(WriteErrorKind::Unavailable, message));
+        }
+        Ok(Some(work))
+    }
+
+    async fn publish(
+        &self,
+        place: Place<'_>,
+        action: Action,
+        version: i64,
+        metadata: &Value,
+        bundle: Option<&Value>,
+    ) -> Result<(), WriteError> {
+        let id = self.id(place.consumer, place.name);
+        let write =
+            Write { action, source: &self.inner.source, consumer: place.consumer, id: &id, version, metadata, bundle };
+        let request = event::request(&write, std::time::SystemTime::now().into())
+            .map_err(|error| place.error(WriteErrorKind::Invalid, error.to_string()))?;
+        let sent = self.watched(place.verb, self.inner.publisher.publish(request)).await;
+        sent.map_err(|refusal| place.refused(refusal))
+    }
+
+    async fn watched<T>(
+        &self,
+        verb: &'static str,
+        call: impl Future<Output = Result<T, Refusal>>,
+    ) -> Result<T, Refusal> {
+        let started = Instant::now();
+        let result = call.await;
+        (self.inner.observer)(&CallRecord { verb, error: result.as_ref().err(), duration: started.elapsed() });
+        result
+    }
+}
+
+fn name(work: &Value) -> &str {
+    work.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The delete option of a work whose objects stay.
+fn orphaning() -> Value {
+    json!({"propagationPolicy": "Orphan"})
+}

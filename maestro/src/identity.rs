@@ -1,0 +1,25 @@
+//! The id of a `ManifestWork`, which clients choose.
+//!
+//! In: the source, the consumer and the work's name. Out: a UUID of version 5, the same as the Go client's, so that an
+//! adapter with the Go adapter's `source_id` finds the Go adapter's works.
+
+use uuid::Uuid;
+
+/// The id of a work.
+#[must_use]
+pub fn resource_id(source: &str, consumer: &str, name: &str) -> Uuid {
+    let text = format!("{source}-manifestworks.work.open-cluster-management.io-{consumer}-{name}");
+    Uuid::new_v5(&Uuid::NAMESPACE_OID, text.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn id_is_that_of_the_go_client() {
+        let consumer = "7ff1a8f4-8811-49b4-8c19-9271bc51975e";
+        let id = resource_id("mw-client-example", consumer, "e44ec579-9646-549a-b679-db8d19d6da37");
+        assert_eq!(id.to_string(), "55c61e54-a3f6-563d-9fec-b1fe297bdfdb");
+    }
+}

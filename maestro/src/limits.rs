@@ -1,0 +1,132 @@
+//! Checks a `ManifestWork` before it is sent.
+//!
+//! In: a work. Out: nothing, or in one sentence why it cannot be sent. Maestro stores some works that its agents drop
+//! without a word (no manifest, or too many bytes), so the client has to refuse them. The rest is what Maestro refuses
+//! itself, asked here too, because a recreation must know before it deletes: Maestro has no dry run.
+
+use std::collections::BTreeSet;
+
+use lifecycle_core::labels;
+use lifecycle_core::task::kinds::NameRule;
+use serde_json::{Map, Value};
+
+/// The most bytes of all manifests together, as the agents count.
+pub const LARGEST: usize = 500 * 1024;
+
+/// The keys of a work's `spec`.
+const SPEC: [&str; 4] = ["workload", "deleteOption", "manifestConfigs", "executor"];
+
+/// What is wrong with a work, if anything.
+#[must_use]
+pub fn fault(work: &Value) -> Option<String> {
+    let name = work.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
+    if let Some(fault) = NameRule::Label.fault(name) {
+        return Some(format!("metadata.name is `{name}`: {fault}"));
+    }
+    let spec = work.get("spec").and_then(Value::as_object)?;
+    if let Some(key) = spec.keys().find(|key| !SPEC.contains(&key.as_str())) {
+        return Some(format!("spec.{key}: a ManifestWork has no such key; it has {}", SPEC.join(", ")));
+    }
+    let manifests = work.pointer("/spec/workload/manifests").and_then(Value::as_array);
+    let Some(manifests) = manifests.filter(|manifests| !manifests.is_empty()) else {
+        return Some("spec.workload.manifests is empty: agents drop a work without manifests".to_owned());
+    };
+    let bytes: usize = manifests.iter().map(|manifest| manifest.to_string().len()).sum();
+    if bytes > LARGEST {
+        return Some(format!("the manifests have {bytes} bytes: agents drop a work of more than {LARGEST}"));
+    }
+    let mut seen = BTreeSet::new();
+    manifests.iter().enumerate().find_map(|(index, manifest)| {
+        let fault = of_manifest(manifest).or_else(|| {
+            let key = ["/apiVersion", "/kind", "/metadata/namespace", "/metadata/name"];
+            let key = key.map(|place| manifest.pointer(place).and_then(Value::as_str).unwrap_or_default());
+            (!seen.insert(key)).then(|| "an earlier manifest has the same kind, namespace and name".to_owned())
+        })?;
+        Some(format!("spec.workload.manifests[{index}]: {fault}"))
+    })
+}
+
+/// Fields of metadata that Maestro refuses in a manifest.
+const REFUSED: [&str; 3] = ["generateName", "resourceVersion", "deletionGracePeriodSeconds"];
+
+fn of_manifest(manifest: &Value) -> Option<String> {
+    let text = |place: &str| manifest.pointer(place).and_then(Value::as_str).unwrap_or_default();
+    for place in ["/apiVersion", "/kind", "/metadata/name"] {
+        if text(place).is_empty() {
+            return Some(format!("{} is missing", place[1..].replace('/', ".")));
+        }
+    }
+    if text("/apiVersion").split('/').count() > 2 {
+        return Some(format!("apiVersion `{}` is not `group/version`", text("/apiVersion")));
+    }
+    let namespace = text("/metadata/namespace");
+    if !namespace.is_empty()
+        && let Some(fault) = NameRule::Label.fault(namespace)
+    {
+        return Some(format!("metadata.namespace is `{namespace}`: {fault}"));
+    }
+    if let Some(key) = REFUSED.iter().find(|key| manifest["metadata"].get(**key).is_some()) {
+        return Some(format!("metadata.{key} is not allowed"));
+    }
+    let map = |place: &str| manifest.pointer(place).and_then(Value::as_object).into_iter().flat_map(Map::iter);
+    let label = map("/metadata/labels").find_map(|(key, value)| {
+        let value = value.as_str().unwrap_or_default();
+        Some((key, labels::key_fault(key).or_else(|| labels::value_fault(value))?))
+    });
+    if let Some((key, fault)) = label {
+        return Some(format!("metadata.labels: `{key}`: {fault}"));
+    }
+    let annotation = map("/metadata/annotations").find_map(|(key, _)| Some((key, labels::key_fault(key)?)));
+    annotation.map(|(key, fault)| format!("metadata.annotations: `{key}`: {fault}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn work(manifests: Value) -> Value {
+        json!({"metadata": {"name": "w"}, "spec": {"workload": {"manifests": manifests}}})
+    }
+
+    fn manifest() -> Value {
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "m", "namespace": "n"}})
+    }
+
+    #[test]
+    fn fault_names_the_manifest_and_the_field() {
+        let with = |place: &str, value: Value| {
+            let mut manifest = manifest();
+            let parts = place.rsplit_once('/');
+            if let Some((parent, key)) = parts.and_then(|(parent, key)| Some((manifest.pointer_mut(parent)?, key))) {
+                parent[key] = value;
+            }
+            work(json!([manifest]))
+        };
+        let cases = [
+            (work(json!([manifest()])), None),
+            (work(json!([])), Some("agents drop a work without manifests")),
+            (json!({"metadata": {"name": "w"}, "spec": {}}), Some("without manifests")),
+            (json!({"metadata": {"name": "W"}, "spec": {}}), Some("metadata.name is `W`")),
+            (json!({"metadata": {"name": "w"}, "spec": {"deleteOptions": {}}}), Some("spec.deleteOptions")),
+            (work(json!([manifest(), manifest()])), Some("manifests[1]: an earlier manifest has the same kind")),
+            (with("/kind", json!("")), Some("manifests[0]: kind is missing")),
+            (with("/metadata/name", json!(null)), Some("metadata.name is missing")),
+            (with("/apiVersion", json!("a/b/c")), Some("not `group/version`")),
+            (with("/metadata/namespace", json!("N!")), Some("metadata.namespace is `N!`")),
+            (with("/metadata/generateName", json!("x-")), Some("metadata.generateName is not allowed")),
+            (with("/metadata/labels", json!({"a b": "c"})), Some("metadata.labels: `a b`")),
+            (with("/metadata/labels", json!({"a": "c d"})), Some("metadata.labels: `a`")),
+            (with("/metadata/annotations", json!({"/": "c"})), Some("metadata.annotations: `/`")),
+            (with("/data", json!({"a": "x".repeat(LARGEST)})), Some("agents drop a work of more than 512000")),
+        ];
+        for (work, expected) in cases {
+            match (fault(&work), expected) {
+                (None, None) => {}
+                (Some(found), Some(expected)) => assert!(found.contains(expected), "{found}"),
+                (found, expected) => panic!("{found:?} instead of {expected:?}"),
+            }
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! A `ManifestWork` in Maestro: a bundle, metadata, and the status that an agent reported.
+//!
+//! In: a work as a Kubernetes object, to be sent; or a resource bundle, as Maestro's REST interface shows it. Out: the
+//! bundle and the metadata of an event; or the work. Nothing here fails: [`limits`](crate::limits) has checked what is
+//! sent, and [`rest`](crate::rest) what was answered.
+//!
+//! Maestro does not show a work's `spec.executor` again.
+
+use jiff::Timestamp;
+use lifecycle_core::id::GroupVersionKind;
+use serde_json::{Map, Value, json};
+
+/// The kind of works.
+#[must_use]
+pub fn kind() -> GroupVersionKind {
+    GroupVersionKind::new("work.open-cluster-management.io/v1", "ManifestWork")
+}
+
+/// The parts of a bundle's `spec`: the work's key, the event's, and that of the REST interface, if it shows it.
+const PARTS: [(&str, &str, Option<&str>); 3] = [
+    ("deleteOption", "deleteOption", Some("delete_option")),
+    ("manifestConfigs", "manifestConfigs", Some("manifest_configs")),
+    // Misspelt in Maestro.
+    ("executor", "executer", None),
+];
+
+/// The data of an event that creates or updates the work.
+#[must_use]
+pub fn bundle(work: &Value) -> Value {
+    let spec = &work["spec"];
+    let mut bundle = Map::new();
+    bundle.insert("manifests".to_owned(), spec["workload"]["manifests"].clone());
+    for (key, sent, _) in PARTS {
+        if let Some(value) = spec.get(key).filter(|value| !value.is_null()) {
+            bundle.insert(sent.to_owned(), value.clone());
+        }
+    }
+    // The Go client always sends all four, and agents compare them.
+    for config in bundle.get_mut("manifestConfigs").and_then(Value::as_array_mut).into_iter().flatten() {
+        if let Some(identifier) = config.get_mut("resourceIdentifier").and_then(Value::as_object_mut) {
+            for key in ["group", "resource", "name", "namespace"] {
+                identifier.entry(key).or_insert_with(|| json!(""));
+            }
+        }
+    }
+    Value::Object(bundle)
+}
+
+/// The metadata of an event: those of the work that Maestro keeps, with its place and id.
+#[must_use]
+pub fn metadata(work: &Value, consumer: &str, id: &str) -> Value {
+    let mut metadata = Map::new();
+    for key in ["name", "labels", "annotations", "finalizers"] {
+        if let Some(value) = work["metadata"].get(key).filter(|value| !value.is_null()) {
+            metadata.insert(key.to_owned(), value.clone());
+        }
+    }
+    metadata.insert("namespace".to_owned(), json!(consumer));
+    metadata.insert("uid".to_owned(), json!(id));
+    Value::Object(metadata)
+}
+
+/// The work that was just sent, as a read will show it before an agent reports.
+#[must_use]
+pub fn sent(work: &Value, metadata: Value, version: i64, created: &Value) -> Value {
+    let mut shown =
+        json!({"apiVersion": work["apiVersion"], "kind": work["kind"], "metadata": metadata, "spec": work["spec"]});
+    stamp(&mut shown["metadata"], version, created);
+    shown
+}
+
+/// The time of a creation, as Kubernetes writes it.
+#[must_use]
+pub fn created_now() -> Value {
+    json!(Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string())
+}
+
+/// The work of a resource bundle.
+#[must_use]
+pub fn of_bundle(bundle: &Value) -> Value {
+    let kind = kind();
+    let version = bundle["version"].as_i64().unwrap_or_default();
+    let mut metadata = match &bundle["metadata"] {
+        Value::Object(metadata) => Value::Object(metadata.clone()),
+        _ => json!({}),
+    };
+    // A bundle that another client sent without metadata.
+    for (key, value) in [("name", &bundle["id"]), ("uid", &bundle["id"]), ("namespace", &bundle["consumer_name"])] {
+        if metadata[key].as_str().is_none_or(str::is_empty) {
+            metadata[key] = value.clone();
+        }
+    }
+    stamp(&mut metadata, version, &bundle["created_at"]);
+    if let Some(deleted) = bundle.get("deleted_at").filter(|at| !at.is_null()) {
+        metadata["deletionTimestamp"] = deleted.clone();
+    }
+    let mut spec = json!({"workload": {"manifests": bundle["manifests"]}});
+    for (key, _, shown) in PARTS {
+        let value = shown.and_then(|shown| bundle.get(shown));
+        if let Some(value) = value.filter(|value| !is_empty(value)) {
+            spec[key] = value.clone();
+        }
+    }
+    let mut work = json!({"apiVersion": kind.api_version(), "kind": kind.kind, "metadata": metadata, "spec": spec});
+    if let Some(status) = status(&bundle["status"], version) {
+        work["status"] = status;
+    }
+    work
+}
+
+/// The status that an agent reported on exactly this version; none if it reported on an older one only.
+fn status(reported: &Value, version: i64) -> Option<Value> {
+    let observed = reported.get("ObservedVersion").and_then(Value::as_i64)?;
+    if observed != version {
+        return None;
+    }
+    let mut status = json!({});
+    if let Some(conditions) = reported.get("conditions").filter(|conditions| conditions.is_array()) {
+        status["conditions"] = conditions.clone();
+    }
+    if let Some(manifests) = reported.get("resourceStatus").filter(|manifests| manifests.is_array()) {
+        status["resourceStatus"] = json!({"manifests": manifests});
+    }
+    Some(status)
+}
+
+/// The version is the generation, too: an agent's `observedGeneration` names it.
+fn stamp(metadata: &mut Value, version: i64, created: &Value) {
+    metadata["resourceVersion"] = json!(version.to_string());
+    metadata["generation"] = json!(version);
+    if !created.is_null() {
+        metadata["creationTimestamp"] = created.clone();
+    }
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Array(list) => list.is_empty(),
+        Value::Object(map) => map.is_empty(),
+        Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests;
