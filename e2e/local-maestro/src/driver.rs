@@ -1,0 +1,268 @@
+//! The agents' part, played by the test: nothing is applied, reported or confirmed until the test says so.
+//!
+//! Each consumer has one agent, with a memory of its own and with pretended objects. What the test makes an agent do
+//! goes through the same checks as a real agent's reports.
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::reports::{ManifestReport, bundle_conditions, condition};
+use crate::server::LocalMaestro;
+use crate::spoke::{Agent, AgentRefusal, FeedbackRule, Heard, ObjectKey, Spec, Work, feedback_value, plural};
+use crate::state::State;
+use crate::status::{Report, Reported};
+
+/// Why an agent cannot do what the test demands.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DriverError {
+    /// The server has no bundle of this id.
+    #[error("there is no bundle `{0}`")]
+    NoSuchBundle(String),
+    /// The agent is offline.
+    #[error("the agent of `{0}` is offline")]
+    Offline(String),
+    /// The bundle is being deleted, so the agent hears of no spec.
+    #[error("the bundle is being deleted")]
+    Deleting,
+    /// Nobody asked for the bundle's deletion.
+    #[error("the bundle is not being deleted")]
+    NotDeleting,
+    /// The agent has never applied the bundle.
+    #[error("the agent has not applied the bundle")]
+    NotApplied,
+    /// The agent does not take the bundle.
+    #[error("the agent refuses the bundle")]
+    Refused(#[source] AgentRefusal),
+    /// No rule of the bundle reads a value of this name.
+    #[error("the bundle has no feedback rule `{0}`")]
+    NoFeedbackRule(String),
+}
+
+impl LocalMaestro {
+    /// Makes the agent receive and apply a bundle, and report that everything is applied and available.
+    pub fn apply(&self, id: &str) -> Result<Reported, DriverError> {
+        self.act(id, |state, consumer| {
+            receive(state, consumer, id)?;
+            state.agent(consumer).write_objects(id);
+            self.report_work(state, consumer, id, None)
+        })
+    }
+
+    /// Makes the agent receive a bundle and report that it failed to apply every manifest.
+    pub fn fail_apply(&self, id: &str, message: &str) -> Result<Reported, DriverError> {
+        self.act(id, |state, consumer| {
+            receive(state, consumer, id)?;
+            self.report_work(state, consumer, id, Some(message))
+        })
+    }
+
+    /// Makes the agent report a value of an applied bundle. A rule of the bundle must read a value of this name.
+    pub fn feedback(&self, id: &str, name: &str, value: &Value) -> Result<Reported, DriverError> {
+        self.act(id, |state, consumer| {
+            let work = state.agent(consumer).works.get_mut(id).ok_or(DriverError::NotApplied)?;
+            let key = Spec(&work.spec).manifests().iter().map(ObjectKey::of).find(|key| has_rule(work, key, name));
+            let key = key.ok_or_else(|| DriverError::NoFeedbackRule(name.to_owned()))?;
+            work.feedback.insert((key, name.to_owned()), value.clone());
+            self.report_work(state, consumer, id, None)
+        })
+    }
+
+    /// Sends a report of a version and a sequence id, as an agent would that lags behind or repeats itself.
+    ///
+    /// Neither the agent's memory nor whether it is online matters.
+    pub fn status(&self, id: &str, version: i32, sequence_id: &str) -> Result<Reported, DriverError> {
+        let consumer = self.consumer_of(id)?;
+        let conditions = bundle_conditions(version, None);
+        let (id, sequence_id) = (id.to_owned(), sequence_id.to_owned());
+        Ok(self.report(Report { id, consumer, version, sequence_id, conditions, resource_status: Vec::new() }))
+    }
+
+    /// Sends any report to the server.
+    pub fn report(&self, report: Report) -> Reported {
+        let reported = self.shared.report(report);
+        self.shared.wake();
+        reported
+    }
+
+    /// Makes the agent report that it has begun to delete a bundle.
+    pub fn begin_delete(&self, id: &str) -> Result<Reported, DriverError> {
+        self.act(id, |state, consumer| {
+            let version = hear_of_deletion(state, consumer, id)?;
+            Ok(self.report_condition(state, (consumer, id, version), ("Deleting", "ManifestsDeleting")))
+        })
+    }
+
+    /// Makes the agent delete the objects of a bundle, by the `deleteOption` that it last received, and confirm.
+    pub fn finish_delete(&self, id: &str) -> Result<Reported, DriverError> {
+        self.act(id, |state, consumer| {
+            let version = hear_of_deletion(state, consumer, id)?;
+            state.agent(consumer).remove_objects(id);
+            Ok(self.report_condition(state, (consumer, id, version), ("Deleted", "ManifestsDeleted")))
+        })
+    }
+
+    /// Disconnects an agent: it hears of nothing, and does nothing.
+    pub fn agent_offline(&self, consumer: &str) {
+        self.shared.with(|state| {
+            let agent = state.agent(consumer);
+            agent.is_offline = true;
+            agent.queue.clear();
+        });
+    }
+
+    /// Connects an agent again: it hears of every bundle of its consumer as it is now.
+    pub fn agent_online(&self, consumer: &str) {
+        self.shared.with(|state| {
+            let State { database, agents, .. } = state;
+            let agent = agents.entry(consumer.to_owned()).or_default();
+            agent.is_offline = false;
+            agent.resync(database, consumer);
+            // A bundle that the server does not know any more is deleted without a report.
+            for id in agent.gone(database) {
+                agent.remove_objects(&id);
+            }
+        });
+        self.shared.wake();
+    }
+
+    /// The pretended objects of a consumer's cluster.
+    #[must_use]
+    pub fn spoke_objects(&self, consumer: &str) -> Vec<Value> {
+        self.shared.with(|state| state.agent(consumer).objects.values().cloned().collect())
+    }
+
+    /// A sequence id that is newer than every one before.
+    #[must_use]
+    pub fn next_sequence_id(&self) -> String {
+        self.shared.with(|state| state.sequence.next(Timestamp::now()))
+    }
+
+    fn consumer_of(&self, id: &str) -> Result<String, DriverError> {
+        let found = self.shared.with(|state| state.database.bundles.get(id).map(|bundle| bundle.consumer.clone()));
+        found.ok_or_else(|| DriverError::NoSuchBundle(id.to_owned()))
+    }
+
+    /// Lets the online agent of a bundle act.
+    fn act<T>(&self, id: &str, act: impl FnOnce(&mut State, &str) -> Result<T, DriverError>) -> Result<T, DriverError> {
+        let consumer = self.consumer_of(id)?;
+        let result = self.shared.with(|state| {
+            if state.agent(&consumer).is_offline {
+                return Err(DriverError::Offline(consumer.clone()));
+            }
+            act(state, &consumer)
+        });
+        self.shared.wake();
+        result
+    }
+}
+
+/// Passes the waiting event of a bundle to its agent.
+fn receive(state: &mut State, consumer: &str, id: &str) -> Result<(), DriverError> {
+    let State { database, agents, .. } = state;
+    let agent = agents.entry(consumer.to_owned()).or_default();
+    match agent.hear(database, id) {
+        Heard::Spec => Ok(()),
+        Heard::Refused(refusal) => Err(DriverError::Refused(refusal)),
+        Heard::Deleting => Err(DriverError::Deleting),
+        Heard::Gone => Err(DriverError::NoSuchBundle(id.to_owned())),
+    }
+}
+
+/// Passes the deletion of a bundle to its agent, and returns the version that the agent has.
+fn hear_of_deletion(state: &mut State, consumer: &str, id: &str) -> Result<i32, DriverError> {
+    match receive(state, consumer, id) {
+        Err(DriverError::Deleting) => {}
+        Ok(()) | Err(DriverError::Refused(_)) => return Err(DriverError::NotDeleting),
+        Err(other) => return Err(other),
+    }
+    let work = state.agent(consumer).works.get(id).map(|work| work.version);
+    let row = state.database.bundles.get(id).map(|bundle| bundle.version);
+    work.or(row).ok_or_else(|| DriverError::NoSuchBundle(id.to_owned()))
+}
+
+fn has_rule(work: &Work, key: &ObjectKey, name: &str) -> bool {
+    Spec(&work.spec).feedback_rules(key, &plural(&key.kind)).iter().any(|rule| match rule {
+        FeedbackRule::Path { name: known, .. } => *known == name,
+        FeedbackRule::WellKnown => true,
+    })
+}
+
+impl Agent {
+    /// Writes the pretended objects of a bundle, and removes those of dropped manifests.
+    fn write_objects(&mut self, id: &str) {
+        let Some(work) = self.works.get_mut(id) else { return };
+        let spec = Spec(&work.spec);
+        let mut owned = Vec::new();
+        for manifest in spec.manifests() {
+            let key = ObjectKey::of(manifest);
+            match spec.strategy(&key, &plural(&key.kind)) {
+                "ReadOnly" => continue,
+                "CreateOnly" => drop(self.objects.entry(key.clone()).or_insert_with(|| manifest.clone())),
+                _ => drop(self.objects.insert(key.clone(), manifest.clone())),
+            }
+            owned.push(key);
+        }
+        let dropped = work.applied.iter().filter(|key| !owned.contains(key));
+        dropped.for_each(|key| drop(self.objects.remove(key)));
+        work.applied = owned;
+    }
+
+    /// Forgets a bundle, and removes its pretended objects, except those that its `deleteOption` orphans.
+    fn remove_objects(&mut self, id: &str) {
+        let Some(work) = self.works.remove(id) else { return };
+        let spec = Spec(&work.spec);
+        let removed = work.applied.iter().filter(|key| !spec.is_orphaned(key, &plural(&key.kind)));
+        removed.for_each(|key| drop(self.objects.remove(key)));
+    }
+}
+
+impl LocalMaestro {
+    /// Reports on a bundle that the agent has.
+    fn report_work(
+        &self,
+        state: &mut State,
+        consumer: &str,
+        id: &str,
+        failure: Option<&str>,
+    ) -> Result<Reported, DriverError> {
+        let work = state.agent(consumer).works.get(id).ok_or(DriverError::NotApplied)?;
+        let manifests = Spec(&work.spec).manifests().iter().enumerate();
+        let resource_status = manifests.map(|(ordinal, manifest)| {
+            let key = ObjectKey::of(manifest);
+            let values = work.feedback.iter().filter(|((of, name), _)| *of == key && has_rule(work, of, name));
+            let values = values.map(|((_, name), value)| feedback_value(name, value)).collect();
+            ManifestReport { ordinal, manifest, plural: plural(&key.kind), failure, values }.document()
+        });
+        let report = Report {
+            id: id.to_owned(),
+            consumer: consumer.to_owned(),
+            version: work.version,
+            conditions: bundle_conditions(work.version, failure),
+            resource_status: resource_status.collect(),
+            sequence_id: String::new(),
+        };
+        Ok(self.send(state, report))
+    }
+
+    fn report_condition(
+        &self,
+        state: &mut State,
+        (consumer, id, version): (&str, &str, i32),
+        (kind, reason): (&str, &str),
+    ) -> Reported {
+        let report = Report {
+            id: id.to_owned(),
+            consumer: consumer.to_owned(),
+            version,
+            conditions: vec![condition(kind, true, reason, "", Some(version))],
+            resource_status: Vec::new(),
+            sequence_id: String::new(),
+        };
+        self.send(state, report)
+    }
+
+    fn send(&self, state: &mut State, report: Report) -> Reported {
+        let sequence_id = state.sequence.next(Timestamp::now());
+        self.shared.report_in(state, Report { sequence_id, ..report })
+    }
+}

@@ -1,0 +1,10 @@
+//! The server keeps the contract, clause by clause: raw messages and requests against a running server.
+
+mod consumers;
+mod deletion;
+mod lists;
+mod publish;
+mod search;
+mod status;
+mod wire;
+mod world;
