@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::client::{ResolvesClientCert, WebPkiServerVerifier};
+use rustls::client::{ResolvesClientCert, Resumption, WebPkiServerVerifier};
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
@@ -42,6 +42,13 @@ fn unusable(path: &Path, why: impl fmt::Display) -> Unusable {
 /// # Errors
 /// A file cannot be read, or does not contain what it should.
 pub fn client_config(files: Option<&Files>) -> Result<ClientConfig, Unusable> {
+    let mut config = verifying(files)?;
+    // A resumed session would have the identity of the certificate with which it began.
+    config.resumption = Resumption::disabled();
+    Ok(config)
+}
+
+fn verifying(files: Option<&Files>) -> Result<ClientConfig, Unusable> {
     let provider = Arc::new(ring::default_provider());
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider)).with_safe_default_protocol_versions();
     let builder = builder.map_err(|error| unusable(Path::new("TLS"), error))?.dangerous();

@@ -1,0 +1,191 @@
+//! Creating, updating, patching and deleting works.
+
+use anyhow::Result;
+use lifecycle_core::observation::Version;
+use lifecycle_core::write::WriteErrorKind;
+use lifecycle_maestro::client::Deletion;
+use serde_json::json;
+
+use crate::world::{CONSUMER, World, kind, target, work};
+
+#[tokio::test]
+async fn acknowledged_writes_return_what_the_next_read_shows() -> Result<()> {
+    let world = World::new().await?;
+    let mut created = world.client.create(&work("w", "one"), CONSUMER).await?;
+    let read = world.read("w").await?;
+    // The client's clock and the server's may differ by a second.
+    created["metadata"]["creationTimestamp"] = read["metadata"]["creationTimestamp"].clone();
+    assert_eq!(created, read);
+    assert_eq!(read["metadata"]["resourceVersion"], "1");
+
+    let updated = world.client.update(CONSUMER, &work("w", "two"), &target(&read), &Version::new(read.clone())).await?;
+    assert_eq!(updated, world.read("w").await?);
+    assert_eq!(
+        (&updated["metadata"]["generation"], &updated["spec"]["workload"]["manifests"][0]["data"]),
+        (&json!(2), &json!({"text": "two"}))
+    );
+
+    let document = json!({"metadata": {"labels": {"app": null, "tier": "one"}}});
+    let patched = world.client.patch(CONSUMER, &document, &target(&updated)).await?;
+    let read = world.read("w").await?;
+    assert_eq!(patched.as_ref(), Some(&read));
+    assert_eq!((&read["metadata"]["labels"], &read["metadata"]["generation"]), (&json!({"tier": "one"}), &json!(3)));
+    Ok(())
+}
+
+#[tokio::test]
+async fn update_keeps_labels_and_annotations_of_others_and_nothing_else() -> Result<()> {
+    let world = World::new().await?;
+    let mut first = work("w", "one");
+    first["metadata"]["labels"]["theirs"] = json!("kept");
+    first["spec"]["deleteOption"] = json!({"propagationPolicy": "Orphan"});
+    let live = world.client.create(&first, CONSUMER).await?;
+    world.client.update(CONSUMER, &work("w", "two"), &target(&live), &Version::new(live.clone())).await?;
+    let read = world.read("w").await?;
+    assert_eq!(read["metadata"]["labels"], json!({"app": "demo", "theirs": "kept"}));
+    assert_eq!(read["spec"].get("deleteOption"), None, "the manifest has none any more");
+    Ok(())
+}
+
+#[tokio::test]
+async fn name_that_is_taken_is_told_also_while_its_work_is_deleted() -> Result<()> {
+    let world = World::new().await?;
+    let live = world.client.create(&work("w", "one"), CONSUMER).await?;
+    assert_eq!(kind(world.client.create(&work("w", "two"), CONSUMER).await), WriteErrorKind::AlreadyExists);
+    world.server.apply(&world.id("w"))?;
+    assert!(matches!(world.client.delete(CONSUMER, &target(&live), false).await?, Deletion::Pending(_)));
+    assert_eq!(kind(world.client.create(&work("w", "two"), CONSUMER).await), WriteErrorKind::AlreadyExists);
+    let terminating = world.read("w").await?;
+    assert!(terminating["metadata"]["deletionTimestamp"].is_string(), "{terminating}");
+    let version = Version::new(terminating.clone());
+    let update = world.client.update(CONSUMER, &work("w", "two"), &target(&terminating), &version).await;
+    assert_eq!(kind(update), WriteErrorKind::Conflict);
+
+    world.server.finish_delete(&world.id("w"))?;
+    assert_eq!(world.client.get(CONSUMER, "w").await?, None);
+    assert_eq!(world.client.delete(CONSUMER, &target(&live), false).await?, Deletion::Gone);
+    let again = world.client.create(&work("w", "two"), CONSUMER).await?;
+    assert_eq!(again["metadata"]["resourceVersion"], "1");
+    Ok(())
+}
+
+#[tokio::test]
+async fn consumer_that_is_not_registered_is_named() -> Result<()> {
+    let world = World::new().await?;
+    let error = world.client.create(&work("w", "one"), "nowhere").await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "failed to create ManifestWork nowhere/w: consumer \"nowhere\" is not registered in Maestro"
+    );
+    Ok(())
+}
+
+#[tokio::test]
+async fn write_by_an_older_version_is_a_conflict_and_changes_nothing() -> Result<()> {
+    let world = World::new().await?;
+    let old = world.client.create(&work("w", "one"), CONSUMER).await?;
+    world.server.bump_version(&world.id("w"));
+    let before = world.server.bundle(&world.id("w")).unwrap();
+    let version = Version::new(old.clone());
+    let update = world.client.update(CONSUMER, &work("w", "two"), &target(&old), &version).await;
+    assert_eq!(kind(update), WriteErrorKind::Conflict);
+    assert_eq!(kind(world.client.patch(CONSUMER, &json!({}), &target(&old)).await), WriteErrorKind::Conflict);
+    assert_eq!(kind(world.client.delete(CONSUMER, &target(&old), false).await), WriteErrorKind::Conflict);
+    assert_eq!(world.server.bundle(&world.id("w")), Some(before));
+    Ok(())
+}
+
+/// What a read shows may be older than the last write, where Maestro reads from a replica.
+#[tokio::test]
+async fn lagging_read_leads_to_a_conflict_and_never_to_a_second_write() -> Result<()> {
+    let world = World::new().await?;
+    world.server.freeze_reads();
+    world.client.create(&work("w", "one"), CONSUMER).await?;
+    assert_eq!(world.client.get(CONSUMER, "w").await?, None, "the read lags");
+    assert_eq!(kind(world.client.create(&work("w", "one"), CONSUMER).await), WriteErrorKind::AlreadyExists);
+    world.server.thaw_reads();
+    let live = world.read("w").await?;
+    world.server.freeze_reads();
+    world.client.patch(CONSUMER, &json!({"metadata": {"labels": {"a": "b"}}}), &target(&live)).await?;
+    let again = world.client.patch(CONSUMER, &json!({"metadata": {"labels": {"a": "b"}}}), &target(&live)).await;
+    assert_eq!(kind(again), WriteErrorKind::Conflict);
+    world.server.thaw_reads();
+    assert_eq!(world.read("w").await?["metadata"]["generation"], 2);
+    Ok(())
+}
+
+#[tokio::test]
+async fn lost_acknowledgement_is_unreachable_and_the_next_read_shows_the_write() -> Result<()> {
+    let world = World::new().await?;
+    world.server.faults().lose_answers(1);
+    assert_eq!(kind(world.client.create(&work("w", "one"), CONSUMER).await), WriteErrorKind::Unreachable);
+    assert_eq!(world.read("w").await?["metadata"]["generation"], 1);
+    world.server.faults().refuse_publish(1);
+    assert_eq!(kind(world.client.create(&work("v", "one"), CONSUMER).await), WriteErrorKind::Unavailable);
+    assert_eq!(world.client.get(CONSUMER, "v").await?, None);
+    world.client.create(&work("v", "one"), CONSUMER).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn connection_comes_back_by_itself() -> Result<()> {
+    let world = World::new().await?;
+    let before = world.client.create(&work("w", "one"), CONSUMER).await?;
+    world.server.restart(None);
+    // The first call may find the broken connection.
+    let patch = json!({"metadata": {"labels": {"a": "b"}}});
+    let first = world.client.patch(CONSUMER, &patch, &target(&before)).await;
+    let live = world.read("w").await?;
+    assert!(first.is_ok() || kind(first) == WriteErrorKind::Unreachable);
+    world.client.patch(CONSUMER, &json!({"metadata": {"labels": {"c": "d"}}}), &target(&live)).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn database_that_went_back_is_a_conflict() -> Result<()> {
+    let world = World::new().await?;
+    let first = world.client.create(&work("w", "one"), CONSUMER).await?;
+    let old = world.server.snapshot();
+    let second =
+        world.client.patch(CONSUMER, &json!({"metadata": {"labels": {"a": "b"}}}), &target(&first)).await?.unwrap();
+    world.server.restart(Some(old));
+    // The first call may find the broken connection.
+    let _ = world.client.get(CONSUMER, "w").await;
+    assert_eq!(kind(world.client.delete(CONSUMER, &target(&second), false).await), WriteErrorKind::Conflict);
+    Ok(())
+}
+
+#[tokio::test]
+async fn work_that_keeps_its_objects_goes_only_after_its_agent_knows_that() -> Result<()> {
+    let world = World::new().await?;
+    let id = world.id("w");
+    world.client.create(&work("w", "one"), CONSUMER).await?;
+    world.server.apply(&id)?;
+    let live = world.read("w").await?;
+    // First the option is stored, then nothing happens until the agent has reported, then the work is deleted.
+    for (step, is_deleted) in [("store", false), ("wait", false), ("delete", true)] {
+        let live = if step == "store" { live.clone() } else { world.read("w").await? };
+        assert!(matches!(world.client.delete(CONSUMER, &target(&live), true).await?, Deletion::Pending(_)), "{step}");
+        assert_eq!(world.server.bundle(&id).unwrap().deleted_at.is_some(), is_deleted, "{step}");
+        if step == "wait" {
+            world.server.apply(&id)?;
+        }
+    }
+    world.server.finish_delete(&id)?;
+    assert_eq!(world.client.get(CONSUMER, "w").await?, None);
+    assert_eq!(world.server.spoke_objects(CONSUMER).len(), 1, "the object stays");
+    Ok(())
+}
+
+#[tokio::test]
+async fn work_that_agents_would_drop_is_not_sent() -> Result<()> {
+    let world = World::new().await?;
+    let mut empty = work("w", "one");
+    empty["spec"]["workload"]["manifests"] = json!([]);
+    let large = work("w", &"x".repeat(600_000));
+    for refused in [empty, large] {
+        assert_eq!(kind(world.client.create(&refused, CONSUMER).await), WriteErrorKind::Invalid);
+    }
+    assert_eq!(world.server.published().len(), 0);
+    Ok(())
+}
