@@ -21,6 +21,7 @@ mod foreign_objects;
 mod history;
 mod http_input;
 mod latency;
+mod maestro;
 mod memory;
 mod operations;
 mod ordering;

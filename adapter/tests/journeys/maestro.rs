@@ -1,0 +1,266 @@
+//! Remote clusters: one task writes to this cluster and, through Maestro, to another one.
+//!
+//! Maestro is the stand-in of `local-maestro`; the tests play its agents.
+
+use anyhow::{Context, Result};
+use lifecycle_e2e::{PATIENCE, await_condition};
+use local_maestro::{LocalMaestro, Options};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::adapter::{Adapter, Setup};
+use crate::task::{SETTINGS, task};
+use crate::world::{ADAPTER, Report, World};
+
+/// A work of the cluster's own consumer, with an object inside whose status comes back.
+const WORK: &str = r#"
+  - name: work
+    transport: {client: maestro, maestro: {target_cluster: "spoke-{{ .clusterId }}"}}
+    manifest:
+      apiVersion: work.open-cluster-management.io/v1
+      kind: ManifestWork
+      metadata: {name: "{{ .clusterId }}-work"}
+      spec:
+        workload:
+          manifests:
+            - apiVersion: v1
+              kind: ConfigMap
+              metadata: {name: remote, namespace: default}
+              data: {generation: "{{ .generation }}"}
+        manifestConfigs:
+          - resourceIdentifier: {group: "", resource: configmaps, name: remote, namespace: default}
+            feedbackRules: [{type: JSONPaths, jsonPaths: [{name: phase, path: .status.phase}]}]
+    discovery: {by_name: "{{ .clusterId }}-work"}
+    nested_discoveries:
+      - name: remote
+        discovery: {namespace: default, by_name: remote}
+LIFECYCLE"#;
+
+const DELETE: &str = "    lifecycle: {delete: {when: {expression: 'cluster.?deleted_time.orValue(null) != null'}}}\n";
+
+const SOURCE: &str = "journey-source";
+
+fn work(lifecycle: &str) -> String {
+    WORK.replace("LIFECYCLE", lifecycle)
+}
+
+/// The servers of one test, with the consumers of the clusters `c1` and `c2`.
+struct Remote {
+    world: World,
+    maestro: LocalMaestro,
+}
+
+impl Remote {
+    async fn new() -> Result<Self> {
+        let consumers = ["c1", "c2"].map(|cluster| format!("spoke-{cluster}")).to_vec();
+        let maestro = LocalMaestro::start(Options { consumers, ..Options::default() }).await?;
+        Ok(Self { world: World::new().await?, maestro })
+    }
+
+    fn setup(&self, resources: &str) -> Result<Setup> {
+        let grpc = self.maestro.grpc_url().split_once("://").context("no scheme")?.1;
+        let block = json!({
+            "grpc_server_address": grpc, "http_server_address": self.maestro.rest_url(), "source_id": SOURCE, "insecure": true,
+        });
+        Ok(self.world.adapter(task(resources))?.with("clients.maestro", block))
+    }
+
+    async fn start(&self, resources: &str) -> Result<Adapter> {
+        self.setup(resources)?.start().await
+    }
+
+    /// The id by which the adapter has to store the cluster's work, computed as the Go client does.
+    fn id(cluster: &str) -> String {
+        let name = format!("{SOURCE}-manifestworks.work.open-cluster-management.io-spoke-{cluster}-{cluster}-work");
+        Uuid::new_v5(&Uuid::NAMESPACE_OID, name.as_bytes()).to_string()
+    }
+
+    fn version(&self, cluster: &str) -> Option<i32> {
+        self.maestro.bundle(&Self::id(cluster)).map(|bundle| bundle.version)
+    }
+
+    /// The work's metadata, as Maestro stored them.
+    fn metadata(&self, cluster: &str) -> Result<Value> {
+        let bundle = self.maestro.bundle(&Self::id(cluster)).context("no work")?;
+        Ok(bundle.payload["metadata"].clone())
+    }
+
+    /// Marks the cluster as deleted, and reconciles it.
+    async fn delete(&self, cluster: &str) -> Result<Report> {
+        self.world.api.delete(cluster).await?;
+        self.world.reconcile_again(cluster).await
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_task_keeps_objects_in_two_clusters_until_they_are_deleted() -> Result<()> {
+    let remote = Remote::new().await?;
+    let world = &remote.world;
+    let adapter = remote.start(&[SETTINGS, &work(DELETE)].concat()).await?;
+
+    let report = world.reconcile("c1", 1).await?;
+    assert_eq!(
+        (report.outcome("settings").as_str(), report.outcome("work").as_str()),
+        ("create Absent", "create Absent")
+    );
+    let metadata = remote.metadata("c1")?;
+    let stamp = json!({
+        "hyperfleet.io/adapter": ADAPTER, "hyperfleet.io/resource-id": "c1", "hyperfleet.io/resource": "work",
+    });
+    assert_eq!(metadata["labels"], stamp);
+    assert_eq!(
+        (&metadata["namespace"], &metadata["annotations"]["hyperfleet.io/generation"]),
+        (&json!("spoke-c1"), &json!("1"))
+    );
+
+    // A repeated event reads once, and writes nothing.
+    let (reads, writes) = (remote.maestro.rest_requests().len(), remote.maestro.published().len());
+    let report = world.reconcile_again("c1").await?;
+    assert_eq!(report.outcome("work"), "skip SameGeneration");
+    let bundle = format!("resource-bundles/{}", Remote::id("c1"));
+    let asked: Vec<String> = remote.maestro.rest_requests().split_off(reads);
+    let asked: Vec<&String> = asked.iter().filter(|request| request.contains(&bundle)).collect();
+    assert_eq!((asked.len(), remote.maestro.published().len()), (1, writes), "{asked:?}");
+
+    let report = world.reconcile("c1", 2).await?;
+    assert_eq!(report.outcome("work"), "update GenerationChanged");
+    assert_eq!(remote.version("c1"), Some(2));
+
+    remote.maestro.apply(&Remote::id("c1"))?;
+    let report = remote.delete("c1").await?;
+    assert_eq!((report.outcome("work").as_str(), report.status("Finalized")), ("delete DeleteGateHolds", "False"));
+    let report = world.reconcile_again("c1").await?;
+    assert_eq!((report.outcome("work").as_str(), report.status("Finalized")), ("wait Deleting", "False"));
+    remote.maestro.finish_delete(&Remote::id("c1"))?;
+    assert_eq!(world.reconcile_again("c1").await?.outcome("work"), "skip AlreadyAbsent");
+    assert!(adapter.metric("hyperfleet_adapter_api_requests_total", &[("api", "maestro")]).await? > 3.0);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn report_shows_what_the_agent_said_about_this_version() -> Result<()> {
+    let remote = Remote::new().await?;
+    let world = &remote.world;
+    let phase = "resources.?remote.?statusFeedback.?values[?0].?fieldValue.?string.orValue('unknown')";
+    let task = task(&work("")).replace(
+        "data:\n          outcomes:",
+        &format!("data:\n          phase: {{expression: \"{phase}\"}}\n          outcomes:"),
+    );
+    let mut setup = remote.setup("")?;
+    setup.task = task;
+    let _adapter = setup.start().await?;
+    let phase = |report: &Report| report.0["data"]["phase"].as_str().unwrap_or_default().to_owned();
+    assert_eq!(phase(&world.reconcile("c1", 1).await?), "unknown");
+    remote.maestro.apply(&Remote::id("c1"))?;
+    remote.maestro.feedback(&Remote::id("c1"), "phase", &json!("Active"))?;
+    assert_eq!(phase(&world.reconcile_again("c1").await?), "Active");
+    assert_eq!(phase(&world.reconcile("c1", 2).await?), "unknown", "that was the version before");
+    assert_eq!(phase(&world.reconcile_again("c1").await?), "unknown");
+    remote.maestro.apply(&Remote::id("c1"))?;
+    remote.maestro.feedback(&Remote::id("c1"), "phase", &json!("Active"))?;
+    assert_eq!(phase(&world.reconcile_again("c1").await?), "Active");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn consumer_that_is_away_fails_its_own_resource_only() -> Result<()> {
+    let remote = Remote::new().await?;
+    let world = &remote.world;
+    let _adapter = remote.start(&[SETTINGS, &work("")].concat()).await?;
+    let report = world.reconcile("c9", 1).await?;
+    assert_eq!(report.outcome("settings"), "create Absent");
+    let message = report.condition("Available")["message"].as_str().unwrap_or_default().to_owned();
+    assert!(message.contains("consumer \"spoke-c9\" is not registered in Maestro"), "{report:?}");
+    assert_eq!(world.reconcile("c1", 1).await?.outcome("work"), "create Absent");
+    remote.maestro.register("spoke-c9");
+    assert_eq!(world.reconcile_again("c9").await?.outcome("work"), "create Absent");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn events_wait_while_maestro_does_not_answer() -> Result<()> {
+    let remote = Remote::new().await?;
+    let world = &remote.world;
+    let adapter = remote.start(&work("")).await?;
+    world.reconcile("c1", 1).await?;
+    remote.maestro.pause();
+    world.announce("c2", 1).await?;
+    adapter.await_readiness(503).await?;
+    let (_, body) = adapter.get("health", "/readyz").await?;
+    assert!(body.contains("waiting for Maestro"), "{body}");
+    remote.maestro.resume();
+    adapter.await_readiness(200).await?;
+    // The Sentinel sends the event again, whatever became of the first.
+    await_condition("the work of c2", PATIENCE, async || {
+        world.reconcile_again("c2").await?;
+        remote.version("c2").context("no work")
+    })
+    .await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lost_acknowledgement_is_found_by_the_next_event() -> Result<()> {
+    let remote = Remote::new().await?;
+    let world = &remote.world;
+    let _adapter = remote.start(&work("")).await?;
+    remote.maestro.faults().lose_answers(1);
+    let report = world.reconcile("c1", 1).await?;
+    assert_eq!(report.condition("Available")["reason"], "Unreachable", "{report:?}");
+    let report = world.reconcile_again("c1").await?;
+    assert_eq!((report.outcome("work").as_str(), report.status("Available")), ("skip SameGeneration", "True"));
+    assert_eq!(remote.version("c1"), Some(1), "nothing was written twice");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn recreated_work_waits_until_the_former_one_is_gone() -> Result<()> {
+    let remote = Remote::new().await?;
+    let world = &remote.world;
+    let _adapter = remote.start(&work("    recreate_on_change: true\n")).await?;
+    world.reconcile("c1", 1).await?;
+    remote.maestro.apply(&Remote::id("c1"))?;
+    assert_eq!(world.reconcile("c1", 2).await?.outcome("work"), "recreate RecreateGateHolds");
+    assert_eq!(world.reconcile_again("c1").await?.outcome("work"), "wait Terminating");
+    remote.maestro.finish_delete(&Remote::id("c1"))?;
+    assert_eq!(world.reconcile_again("c1").await?.outcome("work"), "create Absent");
+    let metadata = remote.metadata("c1")?;
+    assert_eq!((remote.version("c1"), &metadata["annotations"]["hyperfleet.io/generation"]), (Some(1), &json!("2")));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn disowned_work_stays_with_its_objects() -> Result<()> {
+    let remote = Remote::new().await?;
+    let world = &remote.world;
+    let orphan = DELETE.replace("delete:", "orphan:");
+    let _adapter = remote.start(&work(&orphan)).await?;
+    world.reconcile("c1", 1).await?;
+    let report = remote.delete("c1").await?;
+    assert_eq!((report.outcome("work").as_str(), report.status("Finalized")), ("disown OrphanGateHolds", "True"));
+    let bundle = remote.maestro.bundle(&Remote::id("c1")).context("no work")?;
+    assert_eq!(bundle.payload["metadata"]["labels"], json!({"hyperfleet.io/disowned": "c1"}));
+    let stored = json!(bundle.payload).to_string();
+    assert!(stored.contains(r#""propagationPolicy":"Orphan""#) && bundle.deleted_at.is_none(), "{stored}");
+    assert_eq!(world.reconcile_again("c1").await?.outcome("work"), "skip Disowned");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn task_without_kubernetes_resources_needs_no_cluster() -> Result<()> {
+    let remote = Remote::new().await?;
+    let setup = remote.setup(&work(""))?.with("clients.kubernetes.kube_config_path", "/does/not/exist");
+    let _adapter = setup.start().await?;
+    assert_eq!(remote.world.reconcile("c1", 1).await?.outcome("work"), "create Absent");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn task_that_needs_maestro_does_not_start_without_it() -> Result<()> {
+    let world = World::new().await?;
+    let adapter = world.adapter(task(&work("")))?.spawn()?;
+    let entry =
+        adapter.await_log("the reason", |entry| entry.to_string().contains("`clients.maestro` is missing")).await?;
+    assert!(entry.to_string().contains("failed to set up the Maestro client"), "{entry}");
+    Ok(())
+}
