@@ -25,7 +25,7 @@ pub mod cgroup;
 pub mod fault;
 pub mod kube;
 pub mod parts;
-mod pki;
+pub mod pki;
 pub mod postgres;
 pub mod process;
 pub mod rabbitmq;

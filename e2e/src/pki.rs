@@ -2,24 +2,30 @@
 
 use anyhow::Context;
 use rcgen::{
-    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose,
+    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
+    KeyUsagePurpose,
 };
 
 /// A new certificate authority, so that a client which trusts it trusts only certificates of this test.
-pub(crate) struct Authority {
+#[derive(Debug)]
+pub struct Authority {
     issuer: Issuer<'static, KeyPair>,
     /// The certificate of the authority as PEM, for clients to trust.
-    pub(crate) certificate: String,
+    pub certificate: String,
 }
 
 /// The certificate and the key of a server or a client, PEM.
-pub(crate) struct Identity {
-    pub(crate) certificate: String,
-    pub(crate) key: String,
+#[derive(Debug, Clone)]
+pub struct Identity {
+    /// The certificate.
+    pub certificate: String,
+    /// The certificate's private key.
+    pub key: String,
 }
 
 impl Authority {
-    pub(crate) fn new(name: &str) -> anyhow::Result<Self> {
+    /// Makes an authority of this name.
+    pub fn new(name: &str) -> anyhow::Result<Self> {
         let key = KeyPair::generate().context("failed to make a key")?;
         let mut params = CertificateParams::new(Vec::new()).context("failed to describe a certificate authority")?;
         params.distinguished_name.push(DnType::CommonName, name);
@@ -30,25 +36,43 @@ impl Authority {
     }
 
     /// Issues a certificate for a server on the loopback interface, by address and by name.
-    pub(crate) fn loopback(&self) -> anyhow::Result<Identity> {
+    pub fn loopback(&self) -> anyhow::Result<Identity> {
         self.server(&["127.0.0.1", "localhost"])
     }
 
     /// Issues a certificate for exactly these host names and addresses.
-    pub(crate) fn server(&self, names: &[&str]) -> anyhow::Result<Identity> {
-        self.issue("loopback", names, ExtendedKeyUsagePurpose::ServerAuth)
+    pub fn server(&self, names: &[&str]) -> anyhow::Result<Identity> {
+        self.issue("loopback", &[], names, ExtendedKeyUsagePurpose::ServerAuth)
     }
 
     /// Issues a certificate for a client, which names the client to the server.
-    pub(crate) fn client(&self, name: &str) -> anyhow::Result<Identity> {
-        self.issue(name, &[], ExtendedKeyUsagePurpose::ClientAuth)
+    pub fn client(&self, name: &str) -> anyhow::Result<Identity> {
+        self.member(name, &[])
     }
 
-    fn issue(&self, name: &str, hosts: &[&str], usage: ExtendedKeyUsagePurpose) -> anyhow::Result<Identity> {
+    /// Issues a certificate for a client, which names the client and the organizations it belongs to.
+    pub fn member(&self, name: &str, organizations: &[&str]) -> anyhow::Result<Identity> {
+        self.issue(name, organizations, &[], ExtendedKeyUsagePurpose::ClientAuth)
+    }
+
+    fn issue(
+        &self,
+        name: &str,
+        organizations: &[&str],
+        hosts: &[&str],
+        usage: ExtendedKeyUsagePurpose,
+    ) -> anyhow::Result<Identity> {
         let key = KeyPair::generate().context("failed to make a key")?;
         let hosts: Vec<String> = hosts.iter().map(|host| (*host).to_owned()).collect();
         let mut params = CertificateParams::new(hosts).context("failed to describe a certificate")?;
-        params.distinguished_name.push(DnType::CommonName, name);
+        // A new certificate has a name of the library's otherwise.
+        params.distinguished_name = DistinguishedName::new();
+        if !name.is_empty() {
+            params.distinguished_name.push(DnType::CommonName, name);
+        }
+        for organization in organizations {
+            params.distinguished_name.push(DnType::OrganizationName, *organization);
+        }
         params.use_authority_key_identifier_extension = true;
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         params.extended_key_usages = vec![usage];
