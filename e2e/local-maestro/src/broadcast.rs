@@ -212,3 +212,6 @@ pub(crate) async fn beat(period: Duration, subscribers: Subscribers, faults: Fau
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,9 +2,11 @@
 
 mod consumers;
 mod deletion;
+mod faults;
 mod lists;
 mod publish;
 mod search;
+mod security;
 mod status;
 mod wire;
 mod world;
