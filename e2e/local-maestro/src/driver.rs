@@ -6,9 +6,9 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::reports::{ManifestReport, bundle_conditions, condition};
+use crate::reports::{Feedback, ManifestReport, bundle_conditions, condition};
 use crate::server::LocalMaestro;
-use crate::spoke::{Agent, AgentRefusal, FeedbackRule, Heard, ObjectKey, Spec, Work, feedback_value, plural};
+use crate::spoke::{Agent, AgentRefusal, Applied, FeedbackRule, Heard, ObjectKey, Spec, Work, feedback_value, plural};
 use crate::state::State;
 use crate::status::{Report, Reported};
 
@@ -72,7 +72,7 @@ impl LocalMaestro {
     /// Neither the agent's memory nor whether it is online matters.
     pub fn status(&self, id: &str, version: i32, sequence_id: &str) -> Result<Reported, DriverError> {
         let consumer = self.consumer_of(id)?;
-        let conditions = bundle_conditions(version, None);
+        let conditions = bundle_conditions(version, None, true);
         let (id, sequence_id) = (id.to_owned(), sequence_id.to_owned());
         Ok(self.report(Report { id, consumer, version, sequence_id, conditions, resource_status: Vec::new() }))
     }
@@ -117,10 +117,6 @@ impl LocalMaestro {
             let agent = agents.entry(consumer.to_owned()).or_default();
             agent.is_offline = false;
             agent.resync(database, consumer);
-            // A bundle that the server does not know any more is deleted without a report.
-            for id in agent.gone(database) {
-                agent.remove_objects(&id);
-            }
         });
         self.shared.wake();
     }
@@ -180,6 +176,12 @@ fn hear_of_deletion(state: &mut State, consumer: &str, id: &str) -> Result<i32, 
     work.or(row).ok_or_else(|| DriverError::NoSuchBundle(id.to_owned()))
 }
 
+impl Work {
+    fn has_rules(&self, key: &ObjectKey) -> bool {
+        !Spec(&self.spec).feedback_rules(key, &plural(&key.kind)).is_empty()
+    }
+}
+
 fn has_rule(work: &Work, key: &ObjectKey, name: &str) -> bool {
     Spec(&work.spec).feedback_rules(key, &plural(&key.kind)).iter().any(|rule| match rule {
         FeedbackRule::Path { name: known, .. } => *known == name,
@@ -197,22 +199,28 @@ impl Agent {
             let key = ObjectKey::of(manifest);
             match spec.strategy(&key, &plural(&key.kind)) {
                 "ReadOnly" => continue,
-                "CreateOnly" => drop(self.objects.entry(key.clone()).or_insert_with(|| manifest.clone())),
-                _ => drop(self.objects.insert(key.clone(), manifest.clone())),
+                "CreateOnly" => drop(self.objects.entry(key).or_insert_with(|| manifest.clone())),
+                _ => drop(self.objects.insert(key, manifest.clone())),
             }
-            owned.push(key);
+            owned.push(Applied::pretended(manifest));
         }
-        let dropped = work.applied.iter().filter(|key| !owned.contains(key));
-        dropped.for_each(|key| drop(self.objects.remove(key)));
-        work.applied = owned;
+        let before = std::mem::replace(&mut work.applied, owned.clone());
+        for Applied { key, .. } in before.iter().filter(|applied| !owned.contains(applied)) {
+            if !self.is_shared(id, key) {
+                self.objects.remove(key);
+            }
+        }
     }
 
     /// Forgets a bundle, and removes its pretended objects, except those that its `deleteOption` orphans.
-    fn remove_objects(&mut self, id: &str) {
+    pub(crate) fn remove_objects(&mut self, id: &str) {
         let Some(work) = self.works.remove(id) else { return };
         let spec = Spec(&work.spec);
-        let removed = work.applied.iter().filter(|key| !spec.is_orphaned(key, &plural(&key.kind)));
-        removed.for_each(|key| drop(self.objects.remove(key)));
+        for Applied { key, .. } in &work.applied {
+            if !spec.is_orphaned(key, &plural(&key.kind)) && !self.is_shared(id, key) {
+                self.objects.remove(key);
+            }
+        }
     }
 }
 
@@ -231,17 +239,19 @@ impl LocalMaestro {
             let key = ObjectKey::of(manifest);
             let values = work.feedback.iter().filter(|((of, name), _)| *of == key && has_rule(work, of, name));
             let values = values.map(|((_, name), value)| feedback_value(name, value)).collect();
-            ManifestReport { ordinal, manifest, plural: plural(&key.kind), failure, values }.document()
+            let feedback = Feedback { values, is_synced: work.has_rules(&key).then_some(true) };
+            let is_available = failure.is_none();
+            ManifestReport { ordinal, manifest, plural: plural(&key.kind), failure, is_available, feedback }.document()
         });
         let report = Report {
             id: id.to_owned(),
             consumer: consumer.to_owned(),
             version: work.version,
-            conditions: bundle_conditions(work.version, failure),
+            conditions: bundle_conditions(work.version, failure, failure.is_none()),
             resource_status: resource_status.collect(),
             sequence_id: String::new(),
         };
-        Ok(self.send(state, report))
+        Ok(self.shared.send(state, report))
     }
 
     fn report_condition(
@@ -258,11 +268,6 @@ impl LocalMaestro {
             resource_status: Vec::new(),
             sequence_id: String::new(),
         };
-        self.send(state, report)
-    }
-
-    fn send(&self, state: &mut State, report: Report) -> Reported {
-        let sequence_id = state.sequence.next(Timestamp::now());
-        self.shared.report_in(state, Report { sequence_id, ..report })
+        self.shared.send(state, report)
     }
 }

@@ -36,6 +36,11 @@
 //! | an agent that hears of a deletion, but never of the bundle | confirms at once |
 //! | a bundle that an agent has, and the server does not, after a resync | the agent deletes its objects in silence |
 //! | a resync of agents after a restart | at once |
+//! | an object that another bundle of the agent has, too | stays until the last of these bundles drops or deletes it |
+//! | an object of a dropped manifest | goes after all manifests are applied, unless `deleteOption` orphans it |
+//! | a manifest of strategy `ReadOnly` whose object is missing | `Applied=True`, `Available=False` |
+//! | an object that somebody changes or deletes | [`KubeAgent`] writes it again only if it is missing, in its next pass |
+//! | an agent that only waits for objects to go | reports `Deleting=True` once |
 //! | a list without order | in the order of the last writes |
 //! | a page or size that is no number | 1 and 100 |
 //! | an unknown column in a search; a value of another type | 400, `maestro-23` |
@@ -50,11 +55,15 @@
 //! The broker for agents (8091), metrics, health, `/errors`, `/openapi`, compression, reviews of tokens and of rights by
 //! an API server ([`Options::authentication`] and [`Options::grants`] instead), and both thresholds by which the real
 //! server retires events and sends bundles again.
+//!
+//! [`KubeAgent`] sets no owner references, knows no `WellKnownStatus`, no paths with brackets, no `ignoreFields`, no
+//! `conditionRules` and no `executer`. It writes manifests of the strategy `Update` with server-side apply, too, by force.
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 mod readme {}
 
+mod agent;
 mod broadcast;
 mod connection;
 mod database;
@@ -76,6 +85,7 @@ mod state;
 mod status;
 mod validation;
 
+pub use agent::KubeAgent;
 pub use database::{Bundle, StoredStatus};
 pub use driver::DriverError;
 pub use event::{Attribute, Event, decode};

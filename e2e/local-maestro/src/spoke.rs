@@ -31,9 +31,18 @@ pub(crate) struct Work {
     pub(crate) spec: Value,
     pub(crate) is_deleting: bool,
     /// The objects that the agent has written and not removed.
-    pub(crate) applied: Vec<ObjectKey>,
+    pub(crate) applied: Vec<Applied>,
     /// Feedback values that a test gave, by object and name.
     pub(crate) feedback: BTreeMap<(ObjectKey, String), Value>,
+}
+
+/// An object that an agent has written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Applied {
+    pub(crate) key: ObjectKey,
+    pub(crate) api_version: String,
+    /// Tells the object from a later one of the same name; none if it is only pretended.
+    pub(crate) uid: Option<String>,
 }
 
 /// One object of a cluster.
@@ -73,12 +82,15 @@ impl Agent {
     /// Tells the agent of a bundle, as the row is now.
     pub(crate) fn hear(&mut self, database: &Database, id: &str) -> Heard {
         self.queue.retain(|queued| queued != id);
-        let Some(bundle) = database.bundles.get(id) else { return Heard::Gone };
-        if bundle.deleted_at.is_some() {
+        let bundle = database.bundles.get(id);
+        if bundle.is_none_or(|bundle| bundle.deleted_at.is_some()) {
             // Earlier events of the bundle are skipped: the agent deletes by the spec that it has.
             if let Some(work) = self.works.get_mut(id) {
                 work.is_deleting = true;
             }
+        }
+        let Some(bundle) = bundle else { return Heard::Gone };
+        if bundle.deleted_at.is_some() {
             return Heard::Deleting;
         }
         let spec = bundle.data().cloned().unwrap_or(Value::Null);
@@ -93,13 +105,23 @@ impl Agent {
 
     /// Queues every bundle of the consumer, and every one that only the agent knows: what it does after it reconnects.
     pub(crate) fn resync(&mut self, database: &Database, consumer: &str) {
+        let unknown = |id: &&String| !database.bundles.contains_key(*id);
+        let gone: Vec<String> = self.works.keys().filter(unknown).cloned().collect();
+        // Pretended objects of bundles that the server does not know go at once: no agent is there to remove them.
+        for id in &gone {
+            let is_pretended = |work: &Work| work.applied.iter().all(|applied| applied.uid.is_none());
+            if self.works.get(id).is_some_and(is_pretended) {
+                self.remove_objects(id);
+            }
+        }
         let rows = database.bundles.values().filter(|bundle| bundle.consumer == consumer);
-        self.queue = rows.map(|bundle| bundle.id.clone()).chain(self.gone(database)).collect();
+        self.queue = rows.map(|bundle| bundle.id.clone()).chain(gone).collect();
     }
 
-    /// The bundles that only the agent knows.
-    pub(crate) fn gone(&self, database: &Database) -> Vec<String> {
-        self.works.keys().filter(|id| !database.bundles.contains_key(*id)).cloned().collect()
+    /// Whether another bundle, which stays, has the object, too.
+    pub(crate) fn is_shared(&self, id: &str, key: &ObjectKey) -> bool {
+        let others = self.works.iter().filter(|(other, work)| *other != id && !work.is_deleting);
+        others.flat_map(|(_, work)| &work.applied).any(|applied| applied.key == *key)
     }
 }
 
@@ -122,6 +144,14 @@ impl ObjectKey {
             namespace: text(&manifest["metadata"]["namespace"]),
             name: text(&manifest["metadata"]["name"]),
         }
+    }
+}
+
+impl Applied {
+    /// The record of an object that is only pretended.
+    pub(crate) fn pretended(manifest: &Value) -> Self {
+        let api_version = manifest["apiVersion"].as_str().unwrap_or_default().to_owned();
+        Self { key: ObjectKey::of(manifest), api_version, uid: None }
     }
 }
 

@@ -13,6 +13,7 @@ use crate::event::Event;
 use crate::faults::Faults;
 use crate::publish::{self, EventType, SpecEvent};
 use crate::refusal::Refusal;
+use crate::reports;
 use crate::sequence::Sequence;
 use crate::spoke::Agent;
 use crate::status::{self, Outgoing, Report, Reported};
@@ -117,6 +118,15 @@ impl Shared {
             let _ = self.outbox.send(outgoing);
         }
         reported
+    }
+
+    /// Applies a report under the agent's next sequence id. Conditions that have not changed keep their times.
+    pub(crate) fn send(&self, state: &mut State, mut report: Report) -> Reported {
+        report.sequence_id = state.sequence.next(Timestamp::now());
+        if let Some(status) = state.database.bundles.get(&report.id).and_then(|bundle| bundle.status.as_ref()) {
+            reports::keep_times(status, &mut report);
+        }
+        self.report_in(state, report)
     }
 
     /// Sends events past the outbox, and waits until the broadcaster has taken them all.

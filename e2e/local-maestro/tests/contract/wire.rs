@@ -124,3 +124,26 @@ async fn structured_events_are_read_from_the_data_alone() -> Result<()> {
     assert_eq!((&bundle["version"], &bundle["metadata"]["labels"]), (&Value::from(1), &json!({ "a": "b" })));
     Ok(())
 }
+
+#[tokio::test]
+async fn metadata_and_data_have_to_be_json() -> Result<()> {
+    let world = World::new().await?;
+    let list = with(create("new"), "ce-metadata", Attr::CeString("[]".to_owned()));
+    let mut broken = create("new");
+    broken.data = Some(Data::BinaryData(b"{".to_vec()));
+    for event in [list, broken] {
+        let text = world.refused(event).await?;
+        ensure!(text.starts_with("failed to decode cloudevent: "), "{text}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn message_of_more_than_four_mebibytes_is_refused() -> Result<()> {
+    let world = World::new().await?;
+    let mut large = config_map("large");
+    large["data"] = json!({ "value": "x".repeat(4 << 20) });
+    let event = with_data(create("large"), &json!({ "manifests": [large] }));
+    ensure!(world.publish(event).await.is_err() && world.maestro.bundle("large").is_none());
+    Ok(())
+}
