@@ -1,10 +1,13 @@
 //! Remote clusters: one task writes to this cluster and, through Maestro, to another one.
 //!
-//! Maestro is the stand-in of `local-maestro`; the tests play its agents.
+//! Maestro is the stand-in of `local-maestro`. The tests play its agents, but for the last two, whose agent applies to the real
+//! API server.
 
-use anyhow::{Context, Result};
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
 use lifecycle_e2e::{PATIENCE, await_condition};
-use local_maestro::{LocalMaestro, Options};
+use local_maestro::{KubeAgent, LocalMaestro, Options};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -25,15 +28,15 @@ const WORK: &str = r#"
           manifests:
             - apiVersion: v1
               kind: ConfigMap
-              metadata: {name: remote, namespace: default}
+              metadata: {name: remote, namespace: "{{ .namespace }}"}
               data: {generation: "{{ .generation }}"}
         manifestConfigs:
-          - resourceIdentifier: {group: "", resource: configmaps, name: remote, namespace: default}
+          - resourceIdentifier: {group: "", resource: configmaps, name: remote, namespace: "{{ .namespace }}"}
             feedbackRules: [{type: JSONPaths, jsonPaths: [{name: phase, path: .status.phase}]}]
     discovery: {by_name: "{{ .clusterId }}-work"}
     nested_discoveries:
       - name: remote
-        discovery: {namespace: default, by_name: remote}
+        discovery: {namespace: "{{ .namespace }}", by_name: remote}
 LIFECYCLE"#;
 
 const DELETE: &str = "    lifecycle: {delete: {when: {expression: 'cluster.?deleted_time.orValue(null) != null'}}}\n";
@@ -243,6 +246,61 @@ async fn disowned_work_stays_with_its_objects() -> Result<()> {
     let stored = json!(bundle.payload).to_string();
     assert!(stored.contains(r#""propagationPolicy":"Orphan""#) && bundle.deleted_at.is_none(), "{stored}");
     assert_eq!(world.reconcile_again("c1").await?.outcome("work"), "skip Disowned");
+    Ok(())
+}
+
+/// Starts an agent of the consumer of `c1`, whose cluster is the test's own.
+async fn agent(remote: &Remote) -> Result<KubeAgent> {
+    let client = remote.world.stack.control_plane.client().await?;
+    Ok(KubeAgent::start(&remote.maestro, "spoke-c1", client, Duration::from_millis(100)))
+}
+
+/// Sends the event again until the report says this, as the Sentinel does.
+async fn reconcile_until(remote: &Remote, what: &str, holds: impl Fn(&Report) -> bool) -> Result<()> {
+    await_condition(what, PATIENCE, async || {
+        let report = remote.world.reconcile_again("c1").await?;
+        ensure!(holds(&report), "{report:?}");
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn agent_makes_a_real_object_changes_it_and_deletes_it() -> Result<()> {
+    let remote = Remote::new().await?;
+    let world = &remote.world;
+    let _agent = agent(&remote).await?;
+    let _adapter = remote.start(&work(DELETE)).await?;
+    for generation in [1, 2] {
+        world.reconcile("c1", generation).await?;
+        await_condition("the object", PATIENCE, async || {
+            let object = world.object("ConfigMap", "remote").await?;
+            ensure!(object["data"]["generation"] == generation.to_string(), "{object}");
+            Ok(())
+        })
+        .await?;
+    }
+    world.api.delete("c1").await?;
+    reconcile_until(&remote, "the end", |report| report.outcome("work") == "skip AlreadyAbsent").await?;
+    assert_eq!(world.object("ConfigMap", "remote").await?, Value::Null);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn deletion_with_the_policy_orphan_leaves_the_real_object() -> Result<()> {
+    let remote = Remote::new().await?;
+    let world = &remote.world;
+    let _agent = agent(&remote).await?;
+    let _adapter = remote.start(&work(&DELETE.replace("}}}\n", "}, propagationPolicy: Orphan}}\n"))).await?;
+    world.reconcile("c1", 1).await?;
+    await_condition("the object", PATIENCE, async || {
+        ensure!(!world.object("ConfigMap", "remote").await?.is_null());
+        Ok(())
+    })
+    .await?;
+    world.api.delete("c1").await?;
+    reconcile_until(&remote, "the end", |report| report.outcome("work") == "skip AlreadyAbsent").await?;
+    assert_eq!(world.object("ConfigMap", "remote").await?["data"]["generation"], "1");
     Ok(())
 }
 
