@@ -275,7 +275,8 @@ async fn agent_makes_a_real_object_changes_it_and_deletes_it() -> Result<()> {
         world.reconcile("c1", generation).await?;
         await_condition("the object", PATIENCE, async || {
             let object = world.object("ConfigMap", "remote").await?;
-            ensure!(object["data"]["generation"] == generation.to_string(), "{object}");
+            let expected = json!(generation.to_string());
+            ensure!(object["data"]["generation"] == expected, "{object}");
             Ok(())
         })
         .await?;

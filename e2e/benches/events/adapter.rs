@@ -10,6 +10,7 @@ use anyhow::{Context as _, ensure};
 use lifecycle_benches::build;
 use lifecycle_e2e::usage::Usage;
 use lifecycle_e2e::{await_condition, free_port};
+use local_maestro::LocalMaestro;
 use tempfile::TempDir;
 use tokio::process::{Child, Command};
 
@@ -48,6 +49,8 @@ pub(crate) struct Deployment<'a> {
     pub(crate) api_url: String,
     pub(crate) kubeconfig: &'a Path,
     pub(crate) namespace: &'a str,
+    /// The stand-in of Maestro, for the shape that needs it.
+    pub(crate) maestro: Option<&'a LocalMaestro>,
     pub(crate) options: &'a Options,
 }
 
@@ -60,7 +63,7 @@ pub(crate) struct Adapter {
     directory: TempDir,
 }
 
-/// Numbers of Kubernetes requests, by verb.
+/// Numbers of requests to Kubernetes or Maestro, by verb.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Calls(pub(crate) BTreeMap<String, u64>);
 
@@ -125,12 +128,12 @@ impl Adapter {
         Usage::of(self.process)
     }
 
-    /// The numbers of Kubernetes requests so far, from the adapter's metrics; none if the program does not count them.
+    /// The numbers of requests to Kubernetes or Maestro so far, from the adapter's metrics; none if the program does not count them.
     pub(crate) async fn calls(&self) -> anyhow::Result<Calls> {
         let mut calls = Calls::default();
         for line in self.metrics().await?.lines() {
             let Some(series) = line.strip_prefix("hyperfleet_adapter_api_requests_total") else { continue };
-            if label(series, "api") == Some("kubernetes") {
+            if matches!(label(series, "api"), Some("kubernetes" | "maestro")) {
                 let verb = label(series, "method").unwrap_or_default();
                 *calls.0.entry(verb.to_owned()).or_default() += value(series)?;
             }
@@ -170,13 +173,19 @@ impl Deployment<'_> {
     fn config(&self) -> String {
         let Self { topic, subscription, api_url, .. } = self;
         let (kubeconfig, log_level) = (self.kubeconfig.display(), &self.options.log_level);
+        let maestro = self.maestro.map(|maestro| {
+            let grpc = maestro.grpc_url().trim_start_matches("http://");
+            let rest = maestro.rest_url();
+            format!("  maestro: {{ grpc_server_address: '{grpc}', http_server_address: '{rest}', source_id: bench, insecure: true }}\n")
+        });
         format!(
             "adapter: {{ name: bench }}\n\
              log: {{ level: {log_level} }}\n\
              clients:\n  \
                hyperfleet_api: {{ base_url: '{api_url}' }}\n  \
                broker: {{ topic: {topic}, subscription_id: {subscription} }}\n  \
-               kubernetes: {{ kube_config_path: '{kubeconfig}' }}\n"
+               kubernetes: {{ kube_config_path: '{kubeconfig}' }}\n{}",
+            maestro.unwrap_or_default()
         )
     }
 

@@ -28,7 +28,8 @@ mod task;
 
 use adapter::{Adapter, Calls, Deployment, Program};
 use fake_api::FakeApi;
-use options::Options;
+use local_maestro::LocalMaestro;
+use options::{Options, Shape};
 use report::{Column, Idle, Measured, Memory, Phase};
 
 const SUBSCRIPTION: &str = "bench";
@@ -65,6 +66,13 @@ async fn measure(program: &Program, stack: &Stack, options: &Options) -> anyhow:
     let topic = stack.broker.topic().await?;
     topic.subscribe(SUBSCRIPTION).await?;
     let api = FakeApi::start().await?;
+    let maestro = match options.shape {
+        Shape::Captures | Shape::Expressions => None,
+        Shape::Remote => {
+            let consumers = vec!["bench".to_owned()];
+            Some(LocalMaestro::start(local_maestro::Options { consumers, ..Default::default() }).await?)
+        }
+    };
     let deployment = Deployment {
         broker_url: stack.broker.url(),
         topic: topic.name(),
@@ -72,6 +80,7 @@ async fn measure(program: &Program, stack: &Stack, options: &Options) -> anyhow:
         api_url: api.url(),
         kubeconfig: stack.control_plane.kubeconfig_path(),
         namespace: namespace.name(),
+        maestro: maestro.as_ref(),
         options,
     };
     let adapter = Adapter::start(program, &deployment).await?;

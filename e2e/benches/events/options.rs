@@ -60,6 +60,8 @@ pub(crate) enum Shape {
     Captures,
     /// An API call in a param, and five params in CEL; the ConfigMap is discovered by label.
     Expressions,
+    /// As captures, with the ConfigMap inside of a ManifestWork that goes to a stand-in of Maestro.
+    Remote,
 }
 
 fn ports(text: &str) -> anyhow::Result<(u16, u16)> {

@@ -62,6 +62,7 @@ fn targets(shape: Shape) -> (&'static str, &'static str) {
     match shape {
         Shape::Captures => ("≤ 0.5", "≤ 0.35"),
         Shape::Expressions => ("≤ 0.6", "≤ 0.5"),
+        Shape::Remote => ("", ""),
     }
 }
 
@@ -143,7 +144,7 @@ impl Phase {
             figure("events/s", events / self.took.as_secs_f64(), ""),
             figure("CPU, ms an event", self.cpu.as_secs_f64() * 1000.0 / events, target_cpu),
             figure("p99 of a pass, ms", self.p99.as_secs_f64() * 1000.0, ""),
-            figure("Kubernetes calls an event", calls / events, target_calls),
+            figure("calls of the transport an event", calls / events, target_calls),
             figure("API calls an event", self.api_calls as f64 / events, "2"),
             figure("share of busy CPU, %", self.share_of_busy * 100.0, ""),
         ]

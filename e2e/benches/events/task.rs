@@ -11,11 +11,15 @@ pub(crate) fn resource_id(number: usize) -> String {
 pub(crate) fn task(namespace: &str, shape: Shape) -> String {
     let (params, discovery) = match shape {
         Shape::Captures => (PRECONDITION, "by_name: settings-{{ .clusterId }}"),
+        Shape::Remote => {
+            return TASK.replace("$PARAMS", PRECONDITION).replace("$SETTINGS", WORK).replace("$NAMESPACE", namespace);
+        }
         Shape::Expressions => {
             (EXPRESSIONS, "by_selectors: { label_selector: { example.com/cluster: '{{ .clusterId }}' } }")
         }
     };
-    TASK.replace("$PARAMS", params).replace("$NAMESPACE", namespace).replace("$DISCOVERY", discovery)
+    let settings = SETTINGS.replace("$DISCOVERY", discovery);
+    TASK.replace("$PARAMS", params).replace("$SETTINGS", &settings).replace("$NAMESPACE", namespace)
 }
 
 /// A precondition with an API call and three captures from its answer.
@@ -45,13 +49,7 @@ preconditions:
     expression: 'release != ""'
 "#;
 
-const TASK: &str = r#"
-params:
-  - { name: clusterId, source: event.id, required: true }
-  - { name: generation, source: event.generation, type: int, required: true }
-$PARAMS
-resources:
-  - name: settings
+const SETTINGS: &str = r#"  - name: settings
     manifest:
       apiVersion: v1
       kind: ConfigMap
@@ -67,7 +65,42 @@ resources:
     discovery:
       namespace: $NAMESPACE
       $DISCOVERY
-post:
+"#;
+
+/// The same ConfigMap on a remote cluster.
+const WORK: &str = r#"  - name: work
+    transport: { client: maestro, maestro: { target_cluster: bench } }
+    manifest:
+      apiVersion: work.open-cluster-management.io/v1
+      kind: ManifestWork
+      metadata:
+        name: settings-{{ .clusterId }}
+      spec:
+        workload:
+          manifests:
+            - apiVersion: v1
+              kind: ConfigMap
+              metadata:
+                name: settings-{{ .clusterId }}
+                namespace: $NAMESPACE
+              data:
+                name: "{{ .clusterName }}"
+                release: "{{ .release }}"
+                region: "{{ .region }}"
+    discovery:
+      by_name: settings-{{ .clusterId }}
+    nested_discoveries:
+      - name: settings
+        discovery: { namespace: $NAMESPACE, by_name: "settings-{{ .clusterId }}" }
+"#;
+
+const TASK: &str = r#"
+params:
+  - { name: clusterId, source: event.id, required: true }
+  - { name: generation, source: event.generation, type: int, required: true }
+$PARAMS
+resources:
+$SETTINGSpost:
   payloads:
     - name: statusPayload
       build:
