@@ -139,6 +139,7 @@ fn every_proof_exists(named: impl Iterator<Item = String>) {
         "core",
         "check",
         "kube",
+        "maestro",
         "api-client",
         "service",
         "config",
