@@ -7,8 +7,8 @@
 //! | --- | --- |
 //! | get | one read |
 //! | list | one read for 50 works |
-//! | create, update | one event; the answer is known from its acknowledgement |
-//! | patch | one read, one event: Maestro has no patch |
+//! | create | one event; the result is known from its acknowledgement |
+//! | update, patch | one read, one event: a version alone does not tell a work from one that was created again |
 //! | delete | one read, one event: Maestro ignores the version of a deletion, so it is compared before |
 //!
 //! Deleting a work that keeps its objects takes two deletions: the first stores the delete option, and the second, after
@@ -21,7 +21,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use lifecycle_api_client::token::TokenFile;
-use lifecycle_core::observation::Version;
 use lifecycle_core::write::{Target, WriteError, WriteErrorKind};
 use serde_json::{Map, Value, json};
 
@@ -206,7 +205,7 @@ impl Maestro {
         }
         let metadata = work::metadata(desired, consumer, &self.id(consumer, name(desired)));
         self.publish(place, Action::Create, 0, &metadata, Some(&work::bundle(desired))).await?;
-        Ok(work::sent(desired, metadata, 1, &work::created_now()))
+        Ok(work::sent(desired, metadata, 1, None))
     }
 
     /// What is wrong with a work that is to be created later, as far as it can be known without Maestro.
@@ -221,25 +220,24 @@ impl Maestro {
     /// Replaces the `spec` of exactly the work that `target` names; adds labels and annotations, and keeps the others.
     ///
     /// # Errors
-    /// [`Conflict`](WriteErrorKind::Conflict) if the work is not the one that was read, as `live`.
-    pub async fn update(
-        &self,
-        consumer: &str,
-        desired: &Value,
-        target: &Target,
-        live: &Version,
-    ) -> Result<Value, WriteError> {
+    /// [`Conflict`](WriteErrorKind::Conflict) if the work is not the one that was read.
+    pub async fn update(&self, consumer: &str, desired: &Value, target: &Target) -> Result<Value, WriteError> {
         let place = Place { verb: "update", consumer, name: &target.name };
+        let Some(live) = self.read(place).await? else {
+            return Err(place.error(WriteErrorKind::Conflict, "the work was deleted since it was read"));
+        };
         let mut changed = desired.clone();
         for key in ["labels", "annotations"] {
-            let kept = live.object()["metadata"].get(key).and_then(Value::as_object).cloned().unwrap_or_default();
-            let added = desired["metadata"].get(key).and_then(Value::as_object).cloned().unwrap_or_default();
-            let all: Map<String, Value> = kept.into_iter().chain(added).collect();
+            let of = |work: &Value| work["metadata"].get(key).and_then(Value::as_object).cloned().unwrap_or_default();
+            let all: Map<String, Value> = of(&live).into_iter().chain(of(desired)).collect();
             if !all.is_empty() {
                 changed["metadata"][key] = Value::Object(all);
             }
         }
-        self.replace(place, &changed, target, live.object()).await
+        if let Some(finalizers) = live["metadata"].get("finalizers") {
+            changed["metadata"]["finalizers"] = finalizers.clone();
+        }
+        self.replace(place, &changed, target, &live).await
     }
 
     /// Applies a merge patch (RFC 7396) to exactly the work that `target` names; `None` if there is none.
@@ -292,16 +290,21 @@ impl Maestro {
         if let Some(fault) = limits::fault(changed) {
             return Err(place.error(WriteErrorKind::Invalid, fault));
         }
-        let metadata = work::metadata(changed, place.consumer, &target.uid);
+        let metadata = work::metadata(changed, place.consumer, &self.id(place.consumer, place.name));
         self.publish(place, Action::Update, version, &metadata, Some(&work::bundle(changed))).await?;
-        Ok(work::sent(changed, metadata, version + 1, &live["metadata"]["creationTimestamp"]))
+        Ok(work::sent(changed, metadata, version + 1, Some(live)))
     }
 
     /// The version that a write of `target` names, if `live` is the work that the target names.
     fn fence(&self, place: Place<'_>, target: &Target, live: &Value) -> Result<i64, WriteError> {
         let version = live["metadata"]["resourceVersion"].as_str().unwrap_or_default();
         let is_same = target.resource_version.is_empty() || target.resource_version == version;
-        if !is_same || target.uid != self.id(place.consumer, place.name) {
+        if target.uid != live["metadata"]["uid"] {
+            return Err(
+                place.error(WriteErrorKind::Conflict, "the work was deleted and created again since it was read")
+            );
+        }
+        if !is_same {
             let message = format!("the work has version {version}, and version {} was read", target.resource_version);
             return Err(place.error(WriteErrorKind::Conflict, message));
         }

@@ -1,7 +1,8 @@
 //! The id of a `ManifestWork`, which clients choose.
 //!
 //! In: the source, the consumer and the work's name. Out: a UUID of version 5, the same as the Go client's, so that an
-//! adapter with the Go adapter's `source_id` finds the Go adapter's works.
+//! adapter with the Go adapter's `source_id` finds the Go adapter's works. And the UID that the work is shown with, which
+//! is another one after the work was created again.
 
 use uuid::Uuid;
 
@@ -10,6 +11,13 @@ use uuid::Uuid;
 pub fn resource_id(source: &str, consumer: &str, name: &str) -> Uuid {
     let text = format!("{source}-manifestworks.work.open-cluster-management.io-{consumer}-{name}");
     Uuid::new_v5(&Uuid::NAMESPACE_OID, text.as_bytes())
+}
+
+/// The UID of one life of a work. A work that is created again has the same id and begins at the same version, so only the
+/// time of its creation tells it from the one before.
+#[must_use]
+pub fn uid(id: &str, created_at: &str) -> String {
+    Uuid::new_v5(&Uuid::NAMESPACE_OID, format!("{id} {created_at}").as_bytes()).to_string()
 }
 
 #[cfg(test)]

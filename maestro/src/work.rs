@@ -10,6 +10,8 @@ use jiff::Timestamp;
 use lifecycle_core::id::GroupVersionKind;
 use serde_json::{Map, Value, json};
 
+use crate::identity;
+
 /// The kind of works.
 #[must_use]
 pub fn kind() -> GroupVersionKind {
@@ -60,19 +62,24 @@ pub fn metadata(work: &Value, consumer: &str, id: &str) -> Value {
     Value::Object(metadata)
 }
 
-/// The work that was just sent, as a read will show it before an agent reports.
+/// The work that was just sent, as a read will show it before an agent reports. `former` is the work that was there before;
+/// Maestro does not tell UID and creation of a new one.
 #[must_use]
-pub fn sent(work: &Value, metadata: Value, version: i64, created: &Value) -> Value {
+pub fn sent(work: &Value, metadata: Value, version: i64, former: Option<&Value>) -> Value {
     let mut shown =
         json!({"apiVersion": work["apiVersion"], "kind": work["kind"], "metadata": metadata, "spec": work["spec"]});
-    stamp(&mut shown["metadata"], version, created);
+    let metadata = &mut shown["metadata"];
+    match former {
+        Some(former) => {
+            metadata["uid"] = former["metadata"]["uid"].clone();
+            stamp(metadata, version, &former["metadata"]["creationTimestamp"]);
+        }
+        None => {
+            metadata["uid"] = json!("");
+            stamp(metadata, version, &json!(Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()));
+        }
+    }
     shown
-}
-
-/// The time of a creation, as Kubernetes writes it.
-#[must_use]
-pub fn created_now() -> Value {
-    json!(Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string())
 }
 
 /// The work of a resource bundle.
@@ -85,11 +92,13 @@ pub fn of_bundle(bundle: &Value) -> Value {
         _ => json!({}),
     };
     // A bundle that another client sent without metadata.
-    for (key, value) in [("name", &bundle["id"]), ("uid", &bundle["id"]), ("namespace", &bundle["consumer_name"])] {
+    for (key, value) in [("name", &bundle["id"]), ("namespace", &bundle["consumer_name"])] {
         if metadata[key].as_str().is_none_or(str::is_empty) {
             metadata[key] = value.clone();
         }
     }
+    let text = |key: &str| bundle[key].as_str().unwrap_or_default();
+    metadata["uid"] = json!(identity::uid(text("id"), text("created_at")));
     stamp(&mut metadata, version, &bundle["created_at"]);
     if let Some(deleted) = bundle.get("deleted_at").filter(|at| !at.is_null()) {
         metadata["deletionTimestamp"] = deleted.clone();

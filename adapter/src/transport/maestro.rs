@@ -94,8 +94,8 @@ impl Transport for MaestroTransport {
         self.maestro.check(desired, consumer(destination)?)
     }
 
-    async fn update(&self, desired: &Value, target: &Target, live: &Version) -> Result<Value, WriteError> {
-        self.maestro.update(consumer(&target.destination)?, desired, target, live).await
+    async fn update(&self, desired: &Value, target: &Target, _: &Version) -> Result<Value, WriteError> {
+        self.maestro.update(consumer(&target.destination)?, desired, target).await
     }
 
     async fn patch(&self, document: &Value, target: &Target) -> Result<Option<Value>, WriteError> {

@@ -20,7 +20,7 @@ fn bundle_is_a_work_whose_version_is_its_generation() {
     let expected = json!({
         "apiVersion": "work.open-cluster-management.io/v1", "kind": "ManifestWork",
         "metadata": {
-            "name": "w", "namespace": "c1", "uid": "u-1", "labels": {"a": "b"}, "resourceVersion": "4", "generation": 4,
+            "name": "w", "namespace": "c1", "uid": identity::uid("u-1", "2026-01-02T03:04:05Z"), "labels": {"a": "b"}, "resourceVersion": "4", "generation": 4,
             "creationTimestamp": "2026-01-02T03:04:05Z",
         },
         "spec": {"workload": {"manifests": [{"kind": "ConfigMap"}]}, "deleteOption": {"propagationPolicy": "Orphan"}},

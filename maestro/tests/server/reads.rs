@@ -43,7 +43,7 @@ async fn list_shows_every_work_with_the_labels_over_many_pages() -> Result<()> {
 async fn status_is_shown_once_the_agent_has_reported_on_the_version() -> Result<()> {
     let world = World::new().await?;
     let id = world.id("w");
-    let live = world.client.create(&work("w", "one"), CONSUMER).await?;
+    let live = world.create(&work("w", "one")).await?;
     assert_eq!(world.read("w").await?.get("status"), None);
     world.server.apply(&id)?;
     let applied = world.read("w").await?;

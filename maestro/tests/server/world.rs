@@ -76,6 +76,12 @@ impl World {
         self.client.id(CONSUMER, name)
     }
 
+    /// Creates a work, and reads it: the answer to a creation has no UID.
+    pub(crate) async fn create(&self, work: &Value) -> Result<Value> {
+        let created = self.client.create(work, CONSUMER).await?;
+        self.read(created["metadata"]["name"].as_str().unwrap()).await
+    }
+
     pub(crate) async fn read(&self, name: &str) -> Result<Value> {
         Ok(self.client.get(CONSUMER, name).await?.unwrap())
     }

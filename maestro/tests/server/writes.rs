@@ -1,7 +1,6 @@
 //! Creating, updating, patching and deleting works.
 
 use anyhow::Result;
-use lifecycle_core::observation::Version;
 use lifecycle_core::write::WriteErrorKind;
 use lifecycle_maestro::client::Deletion;
 use serde_json::json;
@@ -13,12 +12,14 @@ async fn acknowledged_writes_return_what_the_next_read_shows() -> Result<()> {
     let world = World::new().await?;
     let mut created = world.client.create(&work("w", "one"), CONSUMER).await?;
     let read = world.read("w").await?;
-    // The client's clock and the server's may differ by a second.
-    created["metadata"]["creationTimestamp"] = read["metadata"]["creationTimestamp"].clone();
+    // Maestro does not tell these two.
+    for key in ["creationTimestamp", "uid"] {
+        created["metadata"][key] = read["metadata"][key].clone();
+    }
     assert_eq!(created, read);
     assert_eq!(read["metadata"]["resourceVersion"], "1");
 
-    let updated = world.client.update(CONSUMER, &work("w", "two"), &target(&read), &Version::new(read.clone())).await?;
+    let updated = world.client.update(CONSUMER, &work("w", "two"), &target(&read)).await?;
     assert_eq!(updated, world.read("w").await?);
     assert_eq!(
         (&updated["metadata"]["generation"], &updated["spec"]["workload"]["manifests"][0]["data"]),
@@ -39,8 +40,8 @@ async fn update_keeps_labels_and_annotations_of_others_and_nothing_else() -> Res
     let mut first = work("w", "one");
     first["metadata"]["labels"]["theirs"] = json!("kept");
     first["spec"]["deleteOption"] = json!({"propagationPolicy": "Orphan"});
-    let live = world.client.create(&first, CONSUMER).await?;
-    world.client.update(CONSUMER, &work("w", "two"), &target(&live), &Version::new(live.clone())).await?;
+    let live = world.create(&first).await?;
+    world.client.update(CONSUMER, &work("w", "two"), &target(&live)).await?;
     let read = world.read("w").await?;
     assert_eq!(read["metadata"]["labels"], json!({"app": "demo", "theirs": "kept"}));
     assert_eq!(read["spec"].get("deleteOption"), None, "the manifest has none any more");
@@ -50,15 +51,14 @@ async fn update_keeps_labels_and_annotations_of_others_and_nothing_else() -> Res
 #[tokio::test]
 async fn name_that_is_taken_is_told_also_while_its_work_is_deleted() -> Result<()> {
     let world = World::new().await?;
-    let live = world.client.create(&work("w", "one"), CONSUMER).await?;
+    let live = world.create(&work("w", "one")).await?;
     assert_eq!(kind(world.client.create(&work("w", "two"), CONSUMER).await), WriteErrorKind::AlreadyExists);
     world.server.apply(&world.id("w"))?;
     assert!(matches!(world.client.delete(CONSUMER, &target(&live), false).await?, Deletion::Pending(_)));
     assert_eq!(kind(world.client.create(&work("w", "two"), CONSUMER).await), WriteErrorKind::AlreadyExists);
     let terminating = world.read("w").await?;
     assert!(terminating["metadata"]["deletionTimestamp"].is_string(), "{terminating}");
-    let version = Version::new(terminating.clone());
-    let update = world.client.update(CONSUMER, &work("w", "two"), &target(&terminating), &version).await;
+    let update = world.client.update(CONSUMER, &work("w", "two"), &target(&terminating)).await;
     assert_eq!(kind(update), WriteErrorKind::Conflict);
 
     world.server.finish_delete(&world.id("w"))?;
@@ -66,6 +66,30 @@ async fn name_that_is_taken_is_told_also_while_its_work_is_deleted() -> Result<(
     assert_eq!(world.client.delete(CONSUMER, &target(&live), false).await?, Deletion::Gone);
     let again = world.client.create(&work("w", "two"), CONSUMER).await?;
     assert_eq!(again["metadata"]["resourceVersion"], "1");
+    Ok(())
+}
+
+/// Its id and its version are those of the former one.
+#[tokio::test]
+async fn work_that_was_created_again_is_not_the_one_that_was_read() -> Result<()> {
+    let world = World::new().await?;
+    world.client.create(&work("w", "one"), CONSUMER).await?;
+    world.server.apply(&world.id("w"))?;
+    let former = world.read("w").await?;
+    world.client.delete(CONSUMER, &target(&former), false).await?;
+    world.server.finish_delete(&world.id("w"))?;
+    world.client.create(&work("w", "two"), CONSUMER).await?;
+    let live = world.read("w").await?;
+    assert_eq!(former["metadata"]["resourceVersion"], live["metadata"]["resourceVersion"]);
+    assert_ne!(former["metadata"]["uid"], live["metadata"]["uid"]);
+    let document = json!({"metadata": {"labels": {"a": "b"}}});
+    for keeps_objects in [false, true] {
+        let deletion = world.client.delete(CONSUMER, &target(&former), keeps_objects).await;
+        assert_eq!(kind(deletion), WriteErrorKind::Conflict);
+    }
+    assert_eq!(kind(world.client.patch(CONSUMER, &document, &target(&former)).await), WriteErrorKind::Conflict);
+    assert_eq!(kind(world.client.update(CONSUMER, &work("w", "x"), &target(&former)).await), WriteErrorKind::Conflict);
+    assert_eq!(world.read("w").await?, live);
     Ok(())
 }
 
@@ -83,11 +107,10 @@ async fn consumer_that_is_not_registered_is_named() -> Result<()> {
 #[tokio::test]
 async fn write_by_an_older_version_is_a_conflict_and_changes_nothing() -> Result<()> {
     let world = World::new().await?;
-    let old = world.client.create(&work("w", "one"), CONSUMER).await?;
+    let old = world.create(&work("w", "one")).await?;
     world.server.bump_version(&world.id("w"));
     let before = world.server.bundle(&world.id("w")).unwrap();
-    let version = Version::new(old.clone());
-    let update = world.client.update(CONSUMER, &work("w", "two"), &target(&old), &version).await;
+    let update = world.client.update(CONSUMER, &work("w", "two"), &target(&old)).await;
     assert_eq!(kind(update), WriteErrorKind::Conflict);
     assert_eq!(kind(world.client.patch(CONSUMER, &json!({}), &target(&old)).await), WriteErrorKind::Conflict);
     assert_eq!(kind(world.client.delete(CONSUMER, &target(&old), false).await), WriteErrorKind::Conflict);
@@ -130,7 +153,7 @@ async fn lost_acknowledgement_is_unreachable_and_the_next_read_shows_the_write()
 #[tokio::test]
 async fn connection_comes_back_by_itself() -> Result<()> {
     let world = World::new().await?;
-    let before = world.client.create(&work("w", "one"), CONSUMER).await?;
+    let before = world.create(&work("w", "one")).await?;
     world.server.restart(None);
     // The first call may find the broken connection.
     let patch = json!({"metadata": {"labels": {"a": "b"}}});
@@ -144,7 +167,7 @@ async fn connection_comes_back_by_itself() -> Result<()> {
 #[tokio::test]
 async fn database_that_went_back_is_a_conflict() -> Result<()> {
     let world = World::new().await?;
-    let first = world.client.create(&work("w", "one"), CONSUMER).await?;
+    let first = world.create(&work("w", "one")).await?;
     let old = world.server.snapshot();
     let second =
         world.client.patch(CONSUMER, &json!({"metadata": {"labels": {"a": "b"}}}), &target(&first)).await?.unwrap();
