@@ -1,6 +1,6 @@
 //! The agents' part, played by the test: nothing is applied, reported or confirmed until the test says so.
 //!
-//! Each consumer has one agent, with a memory of its own and with pretended objects. What the test makes an agent do
+//! Each consumer has one agent, which is the test or a [`KubeAgent`](crate::KubeAgent), with a memory of its own and with pretended objects. What the test makes an agent do
 //! goes through the same checks as a real agent's reports.
 
 use jiff::Timestamp;
@@ -88,7 +88,14 @@ impl LocalMaestro {
     pub fn begin_delete(&self, id: &str) -> Result<Reported, DriverError> {
         self.act(id, |state, consumer| {
             let version = hear_of_deletion(state, consumer, id)?;
-            Ok(self.report_condition(state, (consumer, id, version), ("Deleting", "ManifestsDeleting")))
+            let deleting = condition("Deleting", true, "ManifestsDeleting", "", Some(version));
+            // What was applied is applied still.
+            let mut report = match state.agent(consumer).works.get(id) {
+                Some(work) => work.report(consumer, id, None),
+                None => empty_report(consumer, id, version),
+            };
+            report.conditions.push(deleting);
+            Ok(self.shared.send(state, report))
         })
     }
 
@@ -97,7 +104,9 @@ impl LocalMaestro {
         self.act(id, |state, consumer| {
             let version = hear_of_deletion(state, consumer, id)?;
             state.agent(consumer).remove_objects(id);
-            Ok(self.report_condition(state, (consumer, id, version), ("Deleted", "ManifestsDeleted")))
+            let deleted = condition("Deleted", true, "ManifestsDeleted", "", Some(version));
+            let report = Report { conditions: vec![deleted], ..empty_report(consumer, id, version) };
+            Ok(self.shared.send(state, report))
         })
     }
 
@@ -166,9 +175,11 @@ fn receive(state: &mut State, consumer: &str, id: &str) -> Result<(), DriverErro
 
 /// Passes the deletion of a bundle to its agent, and returns the version that the agent has.
 fn hear_of_deletion(state: &mut State, consumer: &str, id: &str) -> Result<i32, DriverError> {
+    if state.database.bundles.get(id).is_some_and(|bundle| bundle.deleted_at.is_none()) {
+        return Err(DriverError::NotDeleting);
+    }
     match receive(state, consumer, id) {
-        Err(DriverError::Deleting) => {}
-        Ok(()) | Err(DriverError::Refused(_)) => return Err(DriverError::NotDeleting),
+        Ok(()) | Err(DriverError::Deleting) => {}
         Err(other) => return Err(other),
     }
     let work = state.agent(consumer).works.get(id).map(|work| work.version);
@@ -177,6 +188,24 @@ fn hear_of_deletion(state: &mut State, consumer: &str, id: &str) -> Result<i32, 
 }
 
 impl Work {
+    /// A report on all manifests: all are applied, or none could be.
+    fn report(&self, consumer: &str, id: &str, failure: Option<&str>) -> Report {
+        let is_available = failure.is_none();
+        let manifests = Spec(&self.spec).manifests().iter().enumerate();
+        let resource_status = manifests.map(|(ordinal, manifest)| {
+            let key = ObjectKey::of(manifest);
+            let values = self.feedback.iter().filter(|((of, name), _)| *of == key && has_rule(self, of, name));
+            let values = values.map(|((_, name), value)| feedback_value(name, value)).collect();
+            let feedback = Feedback { values, is_synced: self.has_rules(&key).then_some(true) };
+            ManifestReport { ordinal, manifest, plural: plural(&key.kind), failure, is_available, feedback }.document()
+        });
+        Report {
+            conditions: bundle_conditions(self.version, failure, is_available),
+            resource_status: resource_status.collect(),
+            ..empty_report(consumer, id, self.version)
+        }
+    }
+
     fn has_rules(&self, key: &ObjectKey) -> bool {
         !Spec(&self.spec).feedback_rules(key, &plural(&key.kind)).is_empty()
     }
@@ -234,40 +263,12 @@ impl LocalMaestro {
         failure: Option<&str>,
     ) -> Result<Reported, DriverError> {
         let work = state.agent(consumer).works.get(id).ok_or(DriverError::NotApplied)?;
-        let manifests = Spec(&work.spec).manifests().iter().enumerate();
-        let resource_status = manifests.map(|(ordinal, manifest)| {
-            let key = ObjectKey::of(manifest);
-            let values = work.feedback.iter().filter(|((of, name), _)| *of == key && has_rule(work, of, name));
-            let values = values.map(|((_, name), value)| feedback_value(name, value)).collect();
-            let feedback = Feedback { values, is_synced: work.has_rules(&key).then_some(true) };
-            let is_available = failure.is_none();
-            ManifestReport { ordinal, manifest, plural: plural(&key.kind), failure, is_available, feedback }.document()
-        });
-        let report = Report {
-            id: id.to_owned(),
-            consumer: consumer.to_owned(),
-            version: work.version,
-            conditions: bundle_conditions(work.version, failure, failure.is_none()),
-            resource_status: resource_status.collect(),
-            sequence_id: String::new(),
-        };
+        let report = work.report(consumer, id, failure);
         Ok(self.shared.send(state, report))
     }
+}
 
-    fn report_condition(
-        &self,
-        state: &mut State,
-        (consumer, id, version): (&str, &str, i32),
-        (kind, reason): (&str, &str),
-    ) -> Reported {
-        let report = Report {
-            id: id.to_owned(),
-            consumer: consumer.to_owned(),
-            version,
-            conditions: vec![condition(kind, true, reason, "", Some(version))],
-            resource_status: Vec::new(),
-            sequence_id: String::new(),
-        };
-        self.shared.send(state, report)
-    }
+fn empty_report(consumer: &str, id: &str, version: i32) -> Report {
+    let (id, consumer) = (id.to_owned(), consumer.to_owned());
+    Report { id, consumer, version, sequence_id: String::new(), conditions: Vec::new(), resource_status: Vec::new() }
 }

@@ -20,6 +20,8 @@ pub struct Faults {
 #[derive(Debug, Default)]
 struct Counts {
     unavailable: usize,
+    hanging: usize,
+    locked: usize,
     lost_answers: usize,
     failing_requests: usize,
     duplicates: usize,
@@ -37,6 +39,16 @@ impl Faults {
     /// Answers the next `count` calls of Publish with the code `Unavailable`, without an effect.
     pub fn refuse_publish(&self, count: usize) {
         self.with(|counts| counts.unavailable = count);
+    }
+
+    /// Never answers the next `count` calls of Publish, which have no effect.
+    pub fn hang_publish(&self, count: usize) {
+        self.with(|counts| counts.hanging = count);
+    }
+
+    /// Refuses the next `count` updates, because another one holds the lock of the database.
+    pub fn lock_updates(&self, count: usize) {
+        self.with(|counts| counts.locked = count);
     }
 
     /// Breaks the connection after each of the next `count` calls of Publish that had an effect, before the answer.
@@ -84,6 +96,14 @@ impl Faults {
 
     pub(crate) fn takes_unavailable(&self) -> bool {
         self.with(|counts| take(&mut counts.unavailable))
+    }
+
+    pub(crate) fn takes_hanging(&self) -> bool {
+        self.with(|counts| take(&mut counts.hanging))
+    }
+
+    pub(crate) fn takes_locked(&self) -> bool {
+        self.with(|counts| take(&mut counts.locked))
     }
 
     pub(crate) fn takes_lost_answer(&self) -> bool {

@@ -20,7 +20,7 @@ pub(crate) use authentication::Gate;
 use crate::connection::Connection;
 use crate::event::{Event, decode};
 use crate::publish::EventType;
-use crate::refusal::Refusal;
+use crate::refusal::{Refusal, ServiceError};
 use crate::resync;
 use crate::state::Shared;
 
@@ -38,6 +38,9 @@ impl CloudEventService for Service {
         }
         if self.shared.faults.takes_unavailable() {
             return Err(Status::unavailable("the server is not available, as the test demands"));
+        }
+        if self.shared.faults.takes_hanging() {
+            return std::future::pending().await;
         }
         // The real server's interceptor for metrics reads the event before anybody asks for the user.
         let event = decode(request.get_ref().event.as_ref()).map_err(Refusal::Convert)?;
@@ -72,6 +75,10 @@ impl CloudEventService for Service {
 impl Service {
     async fn take(&self, event: &Event) -> Result<(), Refusal> {
         let kind = EventType::parse(&event.kind)?;
+        if kind.action == "update_request" && self.shared.faults.takes_locked() {
+            let reason = "failed to acquire the advisory lock".to_owned();
+            return Err(Refusal::Update(ServiceError::new(26, reason)));
+        }
         if !kind.is_status_resync() {
             return self.shared.store(event, &kind);
         }

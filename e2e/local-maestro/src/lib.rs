@@ -28,6 +28,7 @@
 //! | texts behind `failed to convert`, `failed to decode` and `maestro-8: …, ` | words of our own |
 //! | a client without a certificate, with `mtls` | gets through the handshake, and then `Unauthenticated` |
 //! | a token that the review refuses | `Unknown`, `the token is not valid` |
+//! | the text of a failed lock | `failed to update resource: maestro-26: failed to acquire the advisory lock` |
 //! | a message of more than 4 MiB | `OutOfRange`, as tonic answers; Go answers `ResourceExhausted` |
 //! | `payload identical`, by which a report is dropped | version, sequence id and content are the stored ones |
 //! | two reports right after another | two events, each with its own status |
@@ -52,7 +53,7 @@
 //!
 //! # What is missing
 //!
-//! The broker for agents (8091), metrics, health, `/errors`, `/openapi`, compression, reviews of tokens and of rights by
+//! The broker for agents (8091), keepalive pings and the refusal of too many of them, metrics, health, `/errors`, `/openapi`, compression, reviews of tokens and of rights by
 //! an API server ([`Options::authentication`] and [`Options::grants`] instead), and both thresholds by which the real
 //! server retires events and sends bundles again.
 //!

@@ -80,8 +80,40 @@ async fn status_of_a_deleting_bundle_is_still_stored_and_sent() -> Result<()> {
     world.publish(delete(&id)).await?;
     let mut stream = world.subscribe(SOURCE).await?;
     assert_eq!(world.maestro.begin_delete(&id)?, Reported::Stored);
-    assert_eq!(data(&next(&mut stream).await?)?["conditions"][0]["type"], "Deleting");
-    assert_eq!(world.bundle(&id).await?["status"]["conditions"][0]["type"], "Deleting");
+    let kinds = |status: &Value| {
+        let conditions = status["conditions"].as_array().into_iter().flatten();
+        conditions.map(|condition| condition["type"].as_str().unwrap_or_default().to_owned()).collect::<Vec<_>>()
+    };
+    let expected = ["Applied", "Available", "Deleting"];
+    assert_eq!(kinds(&data(&next(&mut stream).await?)?), expected);
+    assert_eq!(kinds(&world.bundle(&id).await?["status"]), expected);
+    Ok(())
+}
+
+#[tokio::test]
+async fn agent_deletes_nothing_that_nobody_deleted() -> Result<()> {
+    let world = World::new().await?;
+    let id = world.create().await?;
+    world.maestro.apply(&id)?;
+    assert_eq!(world.maestro.finish_delete(&id), Err(DriverError::NotDeleting));
+    let missing = DriverError::NoSuchBundle("missing".to_owned());
+    assert_eq!(world.maestro.finish_delete("missing"), Err(missing));
+    assert_eq!(world.maestro.spoke_objects(CONSUMER).len(), 1);
+    Ok(())
+}
+
+#[tokio::test]
+async fn object_of_two_bundles_stays_until_the_last_is_deleted() -> Result<()> {
+    let world = World::new().await?;
+    for id in ["one", "two"] {
+        world.publish(with_data(create(id), &bundle(&Value::Null))).await?;
+        world.maestro.apply(id)?;
+    }
+    for (id, left) in [("one", 2), ("two", 0)] {
+        world.publish(delete(id)).await?;
+        world.maestro.finish_delete(id)?;
+        assert_eq!(world.maestro.spoke_objects(CONSUMER).len(), left, "{id}");
+    }
     Ok(())
 }
 

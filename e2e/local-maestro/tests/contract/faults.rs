@@ -36,6 +36,29 @@ async fn refused_publishes_have_no_effect() -> Result<()> {
 }
 
 #[tokio::test]
+async fn hanging_publish_is_never_answered_and_has_no_effect() -> Result<()> {
+    let world = World::new().await?;
+    world.maestro.faults().hang_publish(1);
+    let mut request = tonic::Request::new(lifecycle_proto::PublishRequest { event: Some(create("b")) });
+    request.set_timeout(std::time::Duration::from_millis(200));
+    let code = world.grpc.clone().publish(request).await.err().map(|status| status.code());
+    ensure!(matches!(code, Some(Code::Cancelled | Code::DeadlineExceeded)), "{code:?}");
+    assert_eq!(world.maestro.bundle("b"), None);
+    Ok(())
+}
+
+#[tokio::test]
+async fn locked_update_is_refused_and_succeeds_later() -> Result<()> {
+    let world = World::new().await?;
+    let id = world.create().await?;
+    world.maestro.faults().lock_updates(1);
+    let text = world.refused(update(&id, 1)).await?;
+    ensure!(text.starts_with("failed to update resource: maestro-26: "), "{text}");
+    world.publish(update(&id, 1)).await?;
+    Ok(())
+}
+
+#[tokio::test]
 async fn lost_answer_leaves_its_effect() -> Result<()> {
     let world = World::new().await?;
     world.maestro.faults().lose_answers(1);

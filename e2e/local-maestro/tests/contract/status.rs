@@ -4,7 +4,7 @@ use anyhow::{Context as _, Result, ensure};
 use lifecycle_e2e::{PATIENCE, await_condition};
 use lifecycle_proto::SubscriptionRequest;
 use lifecycle_proto::cloud_event_attribute_value::Attr;
-use local_maestro::{DriverError, DropReason, HEARTBEAT_TYPE, Reported, STATUS_TYPE};
+use local_maestro::{DriverError, DropReason, HEARTBEAT_TYPE, Report, Reported, STATUS_TYPE};
 use serde_json::{Value, json};
 
 use crate::world::{
@@ -174,6 +174,27 @@ async fn feedback_needs_a_rule_and_is_typed() -> Result<()> {
         value("text", json!({ "type": "String", "string": "a" })),
     ]);
     assert_eq!(values, expected);
+    Ok(())
+}
+
+#[tokio::test]
+async fn condition_keeps_its_time_until_its_status_changes() -> Result<()> {
+    let world = World::new().await?;
+    let id = world.create().await?;
+    let old = "2020-01-01T00:00:00Z";
+    let condition = |kind: &str, status: &str| json!({ "type": kind, "status": status, "lastTransitionTime": old });
+    let report = Report {
+        id: id.clone(),
+        consumer: CONSUMER.to_owned(),
+        version: 1,
+        sequence_id: world.maestro.next_sequence_id(),
+        conditions: vec![condition("Applied", "True"), condition("Available", "False")],
+        resource_status: Vec::new(),
+    };
+    assert_eq!(world.maestro.report(report), Reported::Stored);
+    world.maestro.apply(&id)?;
+    let conditions = world.bundle(&id).await?["status"]["conditions"].clone();
+    ensure!(conditions[0]["lastTransitionTime"] == old && conditions[1]["lastTransitionTime"] != old, "{conditions}");
     Ok(())
 }
 
