@@ -60,6 +60,18 @@ async fn deletion_succeeds_for_missing_and_deleted_bundles_over_both_interfaces(
 }
 
 #[tokio::test]
+async fn repeated_deletion_does_not_move_its_time() -> Result<()> {
+    let world = World::new().await?;
+    let id = world.create().await?;
+    world.publish(delete(&id)).await?;
+    let first = world.maestro.bundle(&id);
+    world.publish(delete(&id)).await?;
+    world.send("DELETE", &format!("resource-bundles/{id}"), &Value::Null).await?.expect(204)?;
+    assert_eq!(world.maestro.bundle(&id), first);
+    Ok(())
+}
+
+#[tokio::test]
 async fn recreated_bundle_begins_at_version_one() -> Result<()> {
     let world = World::new().await?;
     let id = world.create().await?;
@@ -164,9 +176,10 @@ fn bundle(option: &Value) -> Value {
 #[tokio::test]
 async fn delete_option_decides_what_stays() -> Result<()> {
     let world = World::new().await?;
-    let rule = json!({ "group": "", "resource": "configmaps", "name": "b", "namespace": "default" });
+    let rule = |name: &str| json!({ "group": "", "resource": "configmaps", "name": name, "namespace": "default" });
+    let rules = [rule("b"), rule("other")];
     let selective =
-        json!({ "propagationPolicy": "SelectivelyOrphan", "selectivelyOrphans": { "orphaningRules": [rule] } });
+        json!({ "propagationPolicy": "SelectivelyOrphan", "selectivelyOrphans": { "orphaningRules": rules } });
     let cases: [(&str, Value, &[&str]); 4] = [
         ("by default", Value::Null, &[]),
         ("in the foreground", json!({ "propagationPolicy": "Foreground" }), &[]),

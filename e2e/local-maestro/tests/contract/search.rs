@@ -33,7 +33,7 @@ async fn world() -> Result<World> {
 async fn searches_find_what_their_conditions_hold_of() -> Result<()> {
     let world = world().await?;
     let labels = "payload->'metadata'->'labels'";
-    let cases: [(String, &[&str]); 22] = [
+    let cases: [(String, &[&str]); 24] = [
         ("source='lifecycle'".into(), &["a", "b", "c"]),
         ("source = 'lifecycle' and consumer_name = 'cluster-a'".into(), &["a", "c"]),
         ("source='lifecycle' and (consumer_name='cluster-a' or consumer_name='cluster-b')".into(), &["a", "b", "c"]),
@@ -44,6 +44,9 @@ async fn searches_find_what_their_conditions_hold_of() -> Result<()> {
         ("version > 0 and id < 'c'".into(), &["a", "b"]),
         ("deleted_at is null".into(), &["a", "c", "d"]),
         ("deleted_at is not null".into(), &["b"]),
+        // Unknown and false is false, so its opposite is true; unknown alone has no opposite.
+        ("not (deleted_at > '2020-01-01T00:00:00Z' and id = 'none')".into(), &["a", "b", "c", "d"]),
+        ("not (deleted_at > '2020-01-01T00:00:00Z')".into(), &[]),
         ("name = 'c'".into(), &["c"]),
         ("source='nobody'".into(), &[]),
         (format!(r#"{labels}@>'{{"app":"x"}}'"#), &["a"]),

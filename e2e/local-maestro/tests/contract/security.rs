@@ -10,7 +10,7 @@ use local_maestro::{Authentication, Grant, LocalMaestro, Options, Tls};
 use tonic::transport::{Certificate, Channel, ClientTlsConfig};
 use tonic::{Code, Request, Status};
 
-use crate::world::{CONSUMER, SOURCE, create};
+use crate::world::{CONSUMER, SOURCE, World, create};
 
 async fn start(authority: &Authority, authentication: Authentication, grants: &[Grant]) -> Result<LocalMaestro> {
     lifecycle_e2e::init();
@@ -116,6 +116,15 @@ async fn mock_authentication_allows_everything_even_with_tls() -> Result<()> {
     let http = reqwest::Client::builder().tls_certs_only([root]).build()?;
     let url = format!("{}/api/maestro/v1/resource-bundles/a", maestro.rest_url());
     ensure!(url.starts_with("https://") && http.get(url).send().await?.status() == 200);
+    Ok(())
+}
+
+#[tokio::test]
+async fn without_tls_nobody_is_asked() -> Result<()> {
+    let options = Options { authentication: Authentication::Mtls, grants: Some(Vec::new()), ..Options::default() };
+    let world = World::with(options).await?;
+    world.create().await?;
+    world.subscribe("any").await?;
     Ok(())
 }
 

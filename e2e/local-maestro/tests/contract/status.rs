@@ -250,6 +250,19 @@ async fn resync_with_hashes_sends_only_listed_statuses_that_differ() -> Result<(
 }
 
 #[tokio::test]
+async fn resync_concerns_the_bundles_of_its_source_alone() -> Result<()> {
+    let world = World::new().await?;
+    let mut others = create("others");
+    others.source = "other".to_owned();
+    world.publish(others).await?;
+    world.maestro.apply("others")?;
+    let (mut mine, mut other) = (world.subscribe(SOURCE).await?, world.subscribe("other").await?);
+    world.publish(resync(&[])).await?;
+    only_heartbeats(&mut mine, 3).await?;
+    only_heartbeats(&mut other, 3).await
+}
+
+#[tokio::test]
 async fn resync_without_data_is_refused() -> Result<()> {
     let world = World::new().await?;
     let mut request = resync(&[]);
