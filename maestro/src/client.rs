@@ -5,7 +5,7 @@
 //!
 //! | call | requests |
 //! | --- | --- |
-//! | get | one read |
+//! | get, check | one read |
 //! | list | one read for 50 works |
 //! | create | one event; the result is known from its acknowledgement |
 //! | update, patch | one read, one event: a version alone does not tell a work from one that was created again |
@@ -208,13 +208,21 @@ impl Maestro {
         Ok(work::sent(desired, metadata, 1, None))
     }
 
-    /// What is wrong with a work that is to be created later, as far as it can be known without Maestro.
+    /// Checks a work that is to be created later, as far as that is possible without creating it. The work is checked before
+    /// its name is looked up, as an API server does.
     ///
     /// # Errors
-    /// The work would not be applied.
-    pub fn check(&self, desired: &Value, consumer: &str) -> Result<(), WriteError> {
+    /// [`AlreadyExists`](WriteErrorKind::AlreadyExists) if the name is taken; another kind if the work would not be applied,
+    /// or if it is unknown whether the name is taken.
+    pub async fn check(&self, desired: &Value, consumer: &str) -> Result<(), WriteError> {
         let place = Place { verb: "create", consumer, name: name(desired) };
-        limits::fault(desired).map_or(Ok(()), |fault| Err(place.error(WriteErrorKind::Invalid, fault)))
+        if let Some(fault) = limits::fault(desired) {
+            return Err(place.error(WriteErrorKind::Invalid, fault));
+        }
+        match self.read(place).await? {
+            None => Ok(()),
+            Some(_) => Err(place.error(WriteErrorKind::AlreadyExists, "a work of this name exists")),
+        }
     }
 
     /// Replaces the `spec` of exactly the work that `target` names; adds labels and annotations, and keeps the others.

@@ -89,9 +89,10 @@ impl Transport for MaestroTransport {
         self.maestro.create(desired, consumer(destination)?).await
     }
 
-    /// Maestro has no dry run, so the client checks what agents would drop and Maestro would refuse.
+    /// Maestro has no dry run, so the client checks what agents would drop and Maestro would refuse, and reads whether the
+    /// name is taken.
     async fn dry_run_create(&self, desired: &Value, destination: &Destination) -> Result<(), WriteError> {
-        self.maestro.check(desired, consumer(destination)?)
+        self.maestro.check(desired, consumer(destination)?).await
     }
 
     async fn update(&self, desired: &Value, target: &Target, _: &Version) -> Result<Value, WriteError> {

@@ -93,6 +93,22 @@ async fn work_that_was_created_again_is_not_the_one_that_was_read() -> Result<()
     Ok(())
 }
 
+/// A recreation asks before it deletes: a name that another work holds must not cost the old work.
+#[tokio::test]
+async fn check_tells_of_a_taken_name_and_creates_nothing() -> Result<()> {
+    let world = World::new().await?;
+    world.client.check(&work("w", "one"), CONSUMER).await?;
+    assert_eq!(world.server.bundles().len(), 0);
+    world.client.create(&work("w", "one"), CONSUMER).await?;
+    assert_eq!(kind(world.client.check(&work("w", "two"), CONSUMER).await), WriteErrorKind::AlreadyExists);
+    let mut unusable = work("w", "two");
+    unusable["spec"]["workload"]["manifests"] = json!([]);
+    assert_eq!(kind(world.client.check(&unusable, CONSUMER).await), WriteErrorKind::Invalid, "before the name");
+    world.server.faults().fail_rest(1);
+    assert_eq!(kind(world.client.check(&work("v", "one"), CONSUMER).await), WriteErrorKind::Unavailable);
+    Ok(())
+}
+
 #[tokio::test]
 async fn consumer_that_is_not_registered_is_named() -> Result<()> {
     let world = World::new().await?;
