@@ -277,8 +277,8 @@ impl Maestro {
                 changed["spec"]["deleteOption"] = orphaning();
                 return self.replace(place, &changed, target, &live).await.map(Deletion::Pending);
             }
-            if live.get("status").is_none() {
-                // The agent has not yet reported on the version with the option.
+            if !work::is_applied(&live) {
+                // The agent may not yet know the option, and would delete by the one that it knows.
                 return Ok(Deletion::Pending(live));
             }
         }

@@ -58,12 +58,12 @@ impl Publisher {
     ) -> Result<Self, NotSetUp> {
         // The scheme is always http, because the connector below, not tonic's own, adds TLS.
         let endpoint = Endpoint::from_shared(format!("http://{address}"))
-            .map_err(|_| NotSetUp::Address(address.to_owned()))?
+            .map_err(|_| NotSetUp::Address)?
             .connect_timeout(CONNECT_WITHIN)
             .http2_keep_alive_interval(PING_EVERY)
             .keep_alive_timeout(PONG_WITHIN);
         if endpoint.uri().port_u16().is_none() {
-            return Err(NotSetUp::Address(address.to_owned()));
+            return Err(NotSetUp::Address);
         }
         let channel = match files {
             None => endpoint.connect_lazy(),
@@ -114,8 +114,8 @@ impl Publisher {
 #[derive(Debug, thiserror::Error)]
 pub enum NotSetUp {
     /// The address has no host or no port.
-    #[error("`{0}` is not an address such as maestro-grpc:8090")]
-    Address(String),
+    #[error("the gRPC server's address is none such as maestro-grpc:8090")]
+    Address,
     /// A file of TLS cannot be used.
     #[error(transparent)]
     Tls(#[from] Unusable),
@@ -197,7 +197,7 @@ mod tests {
     async fn address_without_a_port_is_refused() {
         for address in ["maestro", "", "http://maestro:8090", "maestro:port"] {
             let publisher = Publisher::new(address, None, None, Duration::from_secs(1));
-            assert!(matches!(publisher, Err(NotSetUp::Address(_))), "{address}");
+            assert!(matches!(publisher, Err(NotSetUp::Address)), "{address}");
         }
     }
 }

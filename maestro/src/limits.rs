@@ -23,7 +23,9 @@ pub fn fault(work: &Value) -> Option<String> {
     if let Some(fault) = NameRule::Label.fault(name) {
         return Some(format!("metadata.name is `{name}`: {fault}"));
     }
-    let spec = work.get("spec").and_then(Value::as_object)?;
+    let Some(spec) = work.get("spec").and_then(Value::as_object) else {
+        return Some("spec is missing: agents drop a work without manifests".to_owned());
+    };
     if let Some(key) = spec.keys().find(|key| !SPEC.contains(&key.as_str())) {
         return Some(format!("spec.{key}: a ManifestWork has no such key; it has {}", SPEC.join(", ")));
     }
@@ -108,6 +110,9 @@ mod tests {
             (work(json!([manifest()])), None),
             (work(json!([])), Some("agents drop a work without manifests")),
             (json!({"metadata": {"name": "w"}, "spec": {}}), Some("without manifests")),
+            (json!({"metadata": {"name": "w"}}), Some("spec is missing")),
+            (json!({"metadata": {"name": "w"}, "spec": null}), Some("spec is missing")),
+            (json!({"metadata": {"name": "w"}, "spec": []}), Some("spec is missing")),
             (json!({"metadata": {"name": "W"}, "spec": {}}), Some("metadata.name is `W`")),
             (json!({"metadata": {"name": "w"}, "spec": {"deleteOptions": {}}}), Some("spec.deleteOptions")),
             (work(json!([manifest(), manifest()])), Some("manifests[1]: an earlier manifest has the same kind")),

@@ -36,8 +36,8 @@ pub struct Reader {
 #[derive(Debug, thiserror::Error)]
 pub enum NotSetUp {
     /// The address is no http or https URL with a host.
-    #[error("`{0}` is not an address such as https://maestro:8000")]
-    Address(String),
+    #[error("the REST server's address is none such as https://maestro:8000")]
+    Address,
     /// The certificate authorities cannot be used.
     #[error(transparent)]
     Tls(#[from] Unusable),
@@ -57,7 +57,7 @@ impl Reader {
         token: Option<TokenFile>,
         timeout: Duration,
     ) -> Result<Self, NotSetUp> {
-        let no_address = || NotSetUp::Address(address.to_owned());
+        let no_address = || NotSetUp::Address;
         let mut bundles = Url::parse(address).map_err(|_| no_address())?;
         if !matches!(bundles.scheme(), "http" | "https") || !bundles.has_host() || bundles.query().is_some() {
             return Err(no_address());
@@ -91,7 +91,9 @@ impl Reader {
         }
         let (status, answer) = self.ask(url).await?;
         match status {
-            StatusCode::OK if answer["kind"] == "ResourceBundle" && answer["id"] == id => Ok(Some(answer)),
+            StatusCode::OK if answer["kind"] == "ResourceBundle" && answer["id"] == id && has_fence(&answer) => {
+                Ok(Some(answer))
+            }
             StatusCode::NOT_FOUND if answer["kind"] == "Error" && answer["code"] == "maestro-7" => Ok(None),
             _ => Err(refusal(status, &answer)),
         }
@@ -114,9 +116,10 @@ impl Reader {
         let Value::Array(items) = items else { return Err(refusal(status, &answer)) };
         // Each page must go on where the one before ended, or the search would never end.
         let ids: Vec<&str> = items.iter().filter_map(|item| item["id"].as_str()).collect();
-        let goes_on = ids.len() == items.len() && ids.windows(2).all(|pair| pair[0] != pair[1]);
+        let goes_on =
+            items.iter().all(has_fence) && ids.len() == items.len() && ids.windows(2).all(|pair| pair[0] != pair[1]);
         if !goes_on || after.is_some_and(|after| ids.contains(&after)) {
-            return Err(foreign("a page with a bundle of the page before, or without an id"));
+            return Err(foreign("a page with a bundle of the page before, or without id, version or creation"));
         }
         Ok(items)
     }
@@ -141,6 +144,12 @@ impl Reader {
         }
         Ok((status, serde_json::from_slice(&body).unwrap_or(Value::Null)))
     }
+}
+
+/// Whether a bundle has what fences a write: version 0 would opt out of Maestro's lock.
+fn has_fence(bundle: &Value) -> bool {
+    bundle["version"].as_i64().is_some_and(|version| version > 0)
+        && bundle["created_at"].as_str().is_some_and(|created| !created.is_empty())
 }
 
 fn unreachable(error: reqwest::Error) -> Refusal {

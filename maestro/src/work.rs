@@ -117,6 +117,17 @@ pub fn of_bundle(bundle: &Value) -> Value {
     work
 }
 
+/// Whether the agent has applied exactly the version that is stored.
+#[must_use]
+pub fn is_applied(work: &Value) -> bool {
+    let conditions = work.pointer("/status/conditions").and_then(Value::as_array);
+    conditions.into_iter().flatten().any(|condition| {
+        condition["type"] == "Applied"
+            && condition["status"] == "True"
+            && condition["observedGeneration"] == work["metadata"]["generation"]
+    })
+}
+
 /// The status that an agent reported on exactly this version; none if it reported on an older one only.
 fn status(reported: &Value, version: i64) -> Option<Value> {
     let observed = reported.get("ObservedVersion").and_then(Value::as_i64)?;
@@ -124,8 +135,11 @@ fn status(reported: &Value, version: i64) -> Option<Value> {
         return None;
     }
     let mut status = json!({});
-    if let Some(conditions) = reported.get("conditions").filter(|conditions| conditions.is_array()) {
-        status["conditions"] = conditions.clone();
+    // One of the agent's controllers may have reported on this version while another one's condition is of the former.
+    let is_current =
+        |condition: &&Value| condition.get("observedGeneration").is_none_or(|observed| *observed == version);
+    if let Some(conditions) = reported.get("conditions").and_then(Value::as_array) {
+        status["conditions"] = conditions.iter().filter(is_current).cloned().collect();
     }
     if let Some(manifests) = reported.get("resourceStatus").filter(|manifests| manifests.is_array()) {
         status["resourceStatus"] = json!({"manifests": manifests});

@@ -5,7 +5,7 @@
 //! compilation records a mistake with its place, and goes on.
 //!
 //! A file that the Go adapter accepts compiles, with three exceptions: a manifest whose kind is not fixed, an
-//! inline manifest with an action that spans strings, and the maestro transport, which is not supported yet.
+//! inline manifest with an action that spans strings, and a resource of the maestro transport that is no `ManifestWork`.
 //! The Go adapter parses templates, JSON paths and payload files when an event needs them. They are parsed
 //! here already, but one that does not parse only gives a warning, and fails the event. Nothing is evaluated
 //! here.

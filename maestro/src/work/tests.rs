@@ -39,6 +39,19 @@ fn status_of_an_older_version_is_not_shown() {
 }
 
 #[test]
+fn condition_of_an_older_version_is_not_shown_and_proves_nothing() {
+    let reported = |generation: i64, status: &str| {
+        let applied = json!({"type": "Applied", "status": status, "observedGeneration": generation});
+        json!({"ObservedVersion": 4, "conditions": [{"type": "Available", "observedGeneration": 4}, applied]})
+    };
+    let shown = of_bundle(&row(4, reported(3, "True")));
+    assert_eq!(shown["status"]["conditions"], json!([{"type": "Available", "observedGeneration": 4}]));
+    for (generation, status, expected) in [(3, "True", false), (4, "False", false), (4, "True", true)] {
+        assert_eq!(is_applied(&of_bundle(&row(4, reported(generation, status)))), expected, "{generation} {status}");
+    }
+}
+
+#[test]
 fn soft_deleted_bundle_is_terminating() {
     let mut bundle = row(1, json!(null));
     bundle["deleted_at"] = json!("2026-01-02T03:05:00Z");

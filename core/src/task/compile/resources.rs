@@ -7,7 +7,9 @@ use super::check::{Checker, Place};
 use super::{gates, manifest, owner, patch, retention};
 use crate::id::GroupVersionKind;
 use crate::labels;
-use crate::task::spec::{ClientSpec, DiscoverySpec, ManifestSpec, ResourceSpec, TransportSpec};
+use crate::task::spec::{
+    ClientSpec, DeleteSpec, DiscoverySpec, ManifestSpec, PropagationSpec, ResourceSpec, TransportSpec,
+};
 use crate::task::{DiscoverBy, Discovery, NestedDiscovery, Resource, TransportKind, kinds};
 use lifecycle_language::template::Template;
 
@@ -148,13 +150,16 @@ fn work(checker: &mut Checker<'_>, spec: &ResourceSpec, kind: &GroupVersionKind,
             "write the object into `spec.workload.manifests` of a ManifestWork (`work.open-cluster-management.io/v1`)",
         );
     }
-    let changes_a_part =
-        spec.lifecycle.as_ref().is_some_and(|it| !it.patch.is_empty() || it.orphan.is_some() || it.detach.is_some());
+    let keeps_objects = |gate: &DeleteSpec| matches!(gate.propagation_policy, Some(PropagationSpec::Orphan));
+    let changes_a_part = spec.lifecycle.as_ref().is_some_and(|it| {
+        let disowns = it.orphan.is_some() || it.detach.is_some();
+        !it.patch.is_empty() || disowns || it.delete.as_ref().is_some_and(keeps_objects)
+    });
     let ManifestSpec::Inline(written) = &spec.manifest else { return };
     if changes_a_part && written.get("spec").is_some_and(|spec| spec.get("executor").is_some()) {
         checker.error_with_help(
             &place.key("manifest").key("spec").key("executor"),
-            "would be lost by `lifecycle.patch` and `lifecycle.orphan`: Maestro replaces a work as a whole, and does not show its executor",
+            "would be lost by `lifecycle.patch`, `lifecycle.orphan` and `propagationPolicy: Orphan`: Maestro replaces a work as a whole, and does not show its executor",
             "remove `executor`, or these gates",
         );
     }
