@@ -6,9 +6,9 @@
 //! | call | requests |
 //! | --- | --- |
 //! | get, check | one read |
-//! | list | one read for 50 works |
+//! | list | one read for 50 works, more for works of many MiB |
 //! | create | one event; the result is known from its acknowledgement |
-//! | update, patch | one read, one event: a version alone does not tell a work from one that was created again |
+//! | update, patch | one read, and an event if something changes: Maestro counts the version up even if nothing does; and a version alone does not tell a work from one that was created again |
 //! | delete | one read, one event: Maestro ignores the version of a deletion, so it is compared before |
 //!
 //! Deleting a work that keeps its objects takes two deletions: the first stores the delete option, and the second, after
@@ -18,17 +18,20 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use jiff::Timestamp;
 use lifecycle_api_client::token::TokenFile;
 use lifecycle_core::write::{Target, WriteError, WriteErrorKind};
 use serde_json::{Map, Value, json};
 
+use crate::call::{CallObserver, Watch};
 use crate::event::{self, Action, Write};
-use crate::grpc::{self, Publisher, Refusal};
-use crate::identity::resource_id;
+use crate::grpc::{self, Publisher};
+use crate::identity::{id_of, resource_id};
 use crate::limits;
-use crate::rest::{self, PAGE, Reader};
+use crate::refusal::{Refusal, is_unknown_consumer};
+use crate::rest::{self, PAGE, Page, Reader};
 use crate::search::Search;
 use crate::tls::Files;
 use crate::work;
@@ -63,20 +66,6 @@ pub enum SettingsError {
     Rest(#[from] rest::NotSetUp),
 }
 
-/// A request that ended.
-#[derive(Debug)]
-pub struct CallRecord<'a> {
-    /// The verb: get, list, create, update, patch, delete.
-    pub verb: &'static str,
-    /// What went wrong.
-    pub error: Option<&'a Refusal>,
-    /// How long it took.
-    pub duration: Duration,
-}
-
-/// Is told of each request.
-pub type CallObserver = Arc<dyn Fn(&CallRecord<'_>) + Send + Sync>;
-
 /// A client of one Maestro, in the name of one source.
 #[derive(Clone)]
 pub struct Maestro {
@@ -87,7 +76,6 @@ struct Inner {
     source: String,
     publisher: Publisher,
     reader: Reader,
-    observer: CallObserver,
 }
 
 impl fmt::Debug for Maestro {
@@ -107,22 +95,23 @@ pub enum Deletion {
 
 /// A work's place: the parts that errors and events name.
 #[derive(Clone, Copy)]
-struct Place<'a> {
-    verb: &'static str,
-    consumer: &'a str,
-    name: &'a str,
+pub(crate) struct Place<'a> {
+    pub(crate) verb: &'static str,
+    pub(crate) consumer: &'a str,
+    pub(crate) name: &'a str,
 }
 
 impl Place<'_> {
-    fn error(&self, kind: WriteErrorKind, message: impl Into<String>) -> WriteError {
+    pub(crate) fn error(&self, kind: WriteErrorKind, message: impl Into<String>) -> WriteError {
         WriteError { kind, call: self.to_string(), status: None, message: message.into() }
     }
 
-    fn refused(&self, refusal: Refusal) -> WriteError {
-        if refusal.message.contains("fk_resources_consumers") {
-            return self.error(refusal.kind, format!("consumer \"{}\" is not registered in Maestro", self.consumer));
+    pub(crate) fn refused(&self, refusal: Refusal) -> WriteError {
+        let Refusal { kind, message, .. } = refusal;
+        if kind == WriteErrorKind::NotFound && is_unknown_consumer(&message) {
+            return self.error(kind, format!("consumer \"{}\" is not registered in Maestro", self.consumer));
         }
-        self.error(refusal.kind, refusal.message)
+        self.error(kind, message)
     }
 }
 
@@ -139,21 +128,21 @@ impl Maestro {
     /// An address or a file cannot be used.
     pub fn new(settings: Settings, observer: CallObserver) -> Result<Self, SettingsError> {
         let Settings { grpc_address, http_address, source, timeout, grpc_files, http_files, token } = settings;
-        let publisher = Publisher::new(&grpc_address, grpc_files.as_ref(), token.clone(), timeout)?;
+        let watch = Watch::new(observer);
+        let publisher = Publisher::new(&grpc_address, grpc_files.as_ref(), token.clone(), timeout, watch.clone())?;
         let token = token.map(|path| TokenFile::new(path, Duration::ZERO));
-        let reader = Reader::new(&http_address, http_files.as_ref(), token, timeout)?;
-        Ok(Self { inner: Arc::new(Inner { source, publisher, reader, observer }) })
+        let reader = Reader::new(&http_address, http_files.as_ref(), token, timeout, watch)?;
+        Ok(Self { inner: Arc::new(Inner { source, publisher, reader }) })
     }
 
-    /// Asks Maestro's REST server for no work in particular. Any answer of Maestro's own is a success.
+    /// Asks both of Maestro's servers: the REST server for a work that does not exist, and the gRPC server to store what is no
+    /// work.
     ///
     /// # Errors
-    /// There was no answer of Maestro's own.
+    /// One of them did not answer, or another server did in its place.
     pub async fn probe(&self) -> Result<(), Refusal> {
-        let answer = self.inner.reader.get(&self.id("", "")).await;
-        answer
-            .map(drop)
-            .or_else(|refusal| if refusal.kind == WriteErrorKind::Forbidden { Ok(()) } else { Err(refusal) })
+        self.inner.reader.get("probe", &self.id("", "")).await?;
+        self.inner.publisher.probe().await
     }
 
     /// The id of a work.
@@ -176,21 +165,46 @@ impl Maestro {
     /// It is unknown which works there are.
     pub async fn list(&self, consumer: &str, labels: &BTreeMap<String, String>) -> Result<Vec<Value>, WriteError> {
         let place = Place { verb: "list", consumer, name: "" };
-        let search = Search { source: &self.inner.source, consumer: Some(consumer), labels, present: &[] };
-        let (mut works, mut after) = (Vec::new(), None::<String>);
-        loop {
-            let page = self.watched("list", self.inner.reader.page(&search, after.as_deref())).await;
-            let page = page.map_err(|refusal| place.refused(refusal))?;
-            let is_last = page.len() < PAGE;
-            after = page.last().and_then(|bundle| bundle["id"].as_str()).map(str::to_owned);
+        let search = Search { source: Some(&self.inner.source), consumer: Some(consumer), labels, ..Search::default() };
+        let has = |work: &Value| labels.iter().all(|(key, value)| work["metadata"]["labels"][key] == value.as_str());
+        let mut works = Vec::new();
+        let each = &mut |work: Value| {
             // Maestro compares labels its own way; what it showed is compared again.
-            let found = page.iter().filter(|bundle| bundle["consumer_name"] == consumer).map(work::of_bundle);
-            let has =
-                |work: &Value| labels.iter().all(|(key, value)| work["metadata"]["labels"][key] == value.as_str());
-            works.extend(found.filter(has));
-            if is_last {
-                return Ok(works);
+            if work["metadata"]["namespace"] == consumer && has(&work) {
+                works.push(work);
             }
+        };
+        self.search(place, &search, each).await?;
+        Ok(works)
+    }
+
+    /// Passes the works that the search selects to `each`; holds one page at a time.
+    pub(crate) async fn search(
+        &self,
+        place: Place<'_>,
+        search: &Search<'_>,
+        each: &mut (dyn FnMut(Value) + Send),
+    ) -> Result<(), WriteError> {
+        let (mut after, mut size) = (None::<String>, PAGE);
+        loop {
+            let page = self.inner.reader.page(search, after.as_deref(), size).await;
+            let bundles = match page.map_err(|refusal| place.refused(refusal))? {
+                Page::Bundles(bundles) => bundles,
+                Page::TooLarge if size > 1 => {
+                    size /= 2;
+                    continue;
+                }
+                Page::TooLarge => {
+                    return Err(place.error(WriteErrorKind::Unavailable, "one work takes more than 32 MiB"));
+                }
+            };
+            for bundle in &bundles {
+                each(work::of_bundle(bundle));
+            }
+            if bundles.len() < size {
+                return Ok(());
+            }
+            after = bundles.last().and_then(|bundle| bundle["id"].as_str()).map(str::to_owned);
         }
     }
 
@@ -203,8 +217,9 @@ impl Maestro {
         if let Some(fault) = limits::fault(desired) {
             return Err(place.error(WriteErrorKind::Invalid, fault));
         }
-        let metadata = work::metadata(desired, consumer, &self.id(consumer, name(desired)));
-        self.publish(place, Action::Create, 0, &metadata, Some(&work::bundle(desired))).await?;
+        let id = self.id(consumer, name(desired));
+        let metadata = work::metadata(desired, consumer, &id);
+        self.publish(place, &id, Action::Create, 0, &metadata, Some(&work::bundle(desired))).await?;
         Ok(work::sent(desired, metadata, 1, None))
     }
 
@@ -242,8 +257,10 @@ impl Maestro {
                 changed["metadata"][key] = Value::Object(all);
             }
         }
-        if let Some(finalizers) = live["metadata"].get("finalizers") {
-            changed["metadata"]["finalizers"] = finalizers.clone();
+        for key in ["finalizers", "ownerReferences"] {
+            if let Some(value) = live["metadata"].get(key) {
+                changed["metadata"][key] = value.clone();
+            }
         }
         self.replace(place, &changed, target, &live).await
     }
@@ -254,6 +271,9 @@ impl Maestro {
     /// As [`update`](Self::update).
     pub async fn patch(&self, consumer: &str, document: &Value, target: &Target) -> Result<Option<Value>, WriteError> {
         let place = Place { verb: "patch", consumer, name: &target.name };
+        if let Some(fault) = limits::patch_fault(document) {
+            return Err(place.error(WriteErrorKind::Invalid, fault));
+        }
         let Some(live) = self.read(place).await? else { return Ok(None) };
         let mut changed = live.clone();
         json_patch::merge(&mut changed, document);
@@ -270,7 +290,7 @@ impl Maestro {
         if !live["metadata"]["deletionTimestamp"].is_null() {
             return Ok(Deletion::Pending(live));
         }
-        let version = self.fence(place, target, &live)?;
+        let version = fence(place, target, &live)?;
         if keeps_objects {
             if live["spec"]["deleteOption"] != orphaning() {
                 let mut changed = live.clone();
@@ -282,11 +302,23 @@ impl Maestro {
                 return Ok(Deletion::Pending(live));
             }
         }
-        self.publish(place, Action::Delete, version, &live["metadata"], None).await?;
+        self.publish_deletion(place, version, live).await
+    }
+
+    /// Deletes the version `version` of the work `live`, which was just read.
+    pub(crate) async fn publish_deletion(
+        &self,
+        place: Place<'_>,
+        version: i64,
+        mut live: Value,
+    ) -> Result<Deletion, WriteError> {
+        let id = id_of(live["metadata"]["uid"].as_str().unwrap_or_default()).to_owned();
+        self.publish(place, &id, Action::Delete, version, &live["metadata"], None).await?;
+        live["metadata"]["deletionTimestamp"] = work::time(Timestamp::now());
         Ok(Deletion::Pending(live))
     }
 
-    /// Sends `changed` in the place of `live`.
+    /// Sends `changed` in the place of `live`, unless that would change nothing.
     async fn replace(
         &self,
         place: Place<'_>,
@@ -294,34 +326,24 @@ impl Maestro {
         target: &Target,
         live: &Value,
     ) -> Result<Value, WriteError> {
-        let version = self.fence(place, target, live)?;
+        let version = fence(place, target, live)?;
         if let Some(fault) = limits::fault(changed) {
             return Err(place.error(WriteErrorKind::Invalid, fault));
         }
-        let metadata = work::metadata(changed, place.consumer, &self.id(place.consumer, place.name));
-        self.publish(place, Action::Update, version, &metadata, Some(&work::bundle(changed))).await?;
+        let id = self.id(place.consumer, place.name);
+        let metadata = |work: &Value| work::metadata(work, place.consumer, &id);
+        let (bundle, metadata_of_live) = (work::bundle(changed), metadata(live));
+        let metadata = metadata(changed);
+        if bundle == work::bundle(live) && metadata == metadata_of_live {
+            return Ok(live.clone());
+        }
+        self.publish(place, &id, Action::Update, version, &metadata, Some(&bundle)).await?;
         Ok(work::sent(changed, metadata, version + 1, Some(live)))
-    }
-
-    /// The version that a write of `target` names, if `live` is the work that the target names.
-    fn fence(&self, place: Place<'_>, target: &Target, live: &Value) -> Result<i64, WriteError> {
-        let version = live["metadata"]["resourceVersion"].as_str().unwrap_or_default();
-        let is_same = target.resource_version.is_empty() || target.resource_version == version;
-        if target.uid != live["metadata"]["uid"] {
-            return Err(
-                place.error(WriteErrorKind::Conflict, "the work was deleted and created again since it was read")
-            );
-        }
-        if !is_same {
-            let message = format!("the work has version {version}, and version {} was read", target.resource_version);
-            return Err(place.error(WriteErrorKind::Conflict, message));
-        }
-        version.parse().map_err(|_| place.error(WriteErrorKind::Conflict, "the work has no version"))
     }
 
     async fn read(&self, place: Place<'_>) -> Result<Option<Value>, WriteError> {
         let id = self.id(place.consumer, place.name);
-        let bundle = self.watched("get", self.inner.reader.get(&id)).await.map_err(|refusal| place.refused(refusal))?;
+        let bundle = self.inner.reader.get(place.verb, &id).await.map_err(|refusal| place.refused(refusal))?;
         let Some(bundle) = bundle else { return Ok(None) };
         let work = work::of_bundle(&bundle);
         let (name, namespace) = (&work["metadata"]["name"], &bundle["consumer_name"]);
@@ -335,30 +357,33 @@ impl Maestro {
     async fn publish(
         &self,
         place: Place<'_>,
+        id: &str,
         action: Action,
         version: i64,
         metadata: &Value,
         bundle: Option<&Value>,
     ) -> Result<(), WriteError> {
-        let id = self.id(place.consumer, place.name);
-        let write =
-            Write { action, source: &self.inner.source, consumer: place.consumer, id: &id, version, metadata, bundle };
+        let source = &self.inner.source;
+        let write = Write { action, source, consumer: place.consumer, id, version, metadata, bundle };
         let request = event::request(&write, std::time::SystemTime::now().into())
             .map_err(|error| place.error(WriteErrorKind::Invalid, error.to_string()))?;
-        let sent = self.watched(place.verb, self.inner.publisher.publish(request)).await;
+        let sent = self.inner.publisher.publish(place.verb, request).await;
         sent.map_err(|refusal| place.refused(refusal))
     }
+}
 
-    async fn watched<T>(
-        &self,
-        verb: &'static str,
-        call: impl Future<Output = Result<T, Refusal>>,
-    ) -> Result<T, Refusal> {
-        let started = Instant::now();
-        let result = call.await;
-        (self.inner.observer)(&CallRecord { verb, error: result.as_ref().err(), duration: started.elapsed() });
-        result
+/// The version that a write of `target` names, if `live` is the work that the target names.
+pub(crate) fn fence(place: Place<'_>, target: &Target, live: &Value) -> Result<i64, WriteError> {
+    let version = live["metadata"]["resourceVersion"].as_str().unwrap_or_default();
+    let is_same = target.resource_version.is_empty() || target.resource_version == version;
+    if target.uid != live["metadata"]["uid"] {
+        return Err(place.error(WriteErrorKind::Conflict, "the work was deleted and created again since it was read"));
     }
+    if !is_same {
+        let message = format!("the work has version {version}, and version {} was read", target.resource_version);
+        return Err(place.error(WriteErrorKind::Conflict, message));
+    }
+    version.parse().map_err(|_| place.error(WriteErrorKind::Conflict, "the work has no version"))
 }
 
 fn name(work: &Value) -> &str {

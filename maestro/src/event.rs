@@ -98,6 +98,18 @@ pub fn request(write: &Write<'_>, now: Timestamp) -> Result<PublishRequest, Vers
     Ok(PublishRequest { event: Some(event) })
 }
 
+/// An event without attributes, which Maestro cannot read.
+#[must_use]
+pub fn unreadable() -> PublishRequest {
+    let event = CloudEvent {
+        id: Uuid::new_v4().to_string(),
+        spec_version: "1.0".to_owned(),
+        r#type: format!("{DATA_TYPE}.spec.probe"),
+        ..CloudEvent::default()
+    };
+    PublishRequest { event: Some(event) }
+}
+
 #[cfg(test)]
 mod tests {
     use anyhow::{Context as _, Result};

@@ -1,7 +1,7 @@
 //! Sends events to Maestro, over one connection for the whole process.
 //!
 //! In: the request of [`event`](crate::event). Out: nothing; Maestro has stored the write. Fails with what a refusal means
-//! ([`Refusal`]). Maestro answers nearly every failure with the code `Unknown` and a text, so the text decides.
+//! ([`Refusal`]).
 //!
 //! The connection opens with the first write. An idle one is pinged only while a call runs, as Maestro's limits want it.
 
@@ -12,30 +12,29 @@ use http::Uri;
 use http::header::AUTHORIZATION;
 use http::uri::Scheme;
 use hyper_rustls::HttpsConnectorBuilder;
+use hyper_util::client::legacy::connect::HttpConnector;
 use lifecycle_api_client::token::TokenFile;
 use lifecycle_core::write::WriteErrorKind;
 use lifecycle_errors::Chain;
 use lifecycle_proto::PublishRequest;
 use lifecycle_proto::cloud_event_service_client::CloudEventServiceClient;
+use prost::Message as _;
+use tonic::metadata::AsciiMetadataValue;
 use tonic::transport::{Channel, Endpoint};
-use tonic::{Code, Status};
 use tower::{Service as _, service_fn};
 
+use crate::call::Watch;
+use crate::event;
+use crate::refusal::Refusal;
 use crate::tls::{Files, Unusable, client_config};
 
-/// How long the server has to answer a connection, a ping or a token's reading.
+/// How long the server has to accept a connection.
 const CONNECT_WITHIN: Duration = Duration::from_secs(3);
 const PING_EVERY: Duration = Duration::from_secs(30);
 const PONG_WITHIN: Duration = Duration::from_secs(10);
 
-/// Why Maestro did not store a write.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refusal {
-    /// What the refusal means.
-    pub kind: WriteErrorKind,
-    /// Maestro's text, or that of the network.
-    pub message: String,
-}
+/// The largest message that Maestro reads, in bytes.
+const LARGEST_MESSAGE: usize = 4 * 1024 * 1024;
 
 /// Sends events in the order of the calls, over one connection.
 #[derive(Debug)]
@@ -43,6 +42,7 @@ pub struct Publisher {
     channel: Channel,
     token: Option<TokenFile>,
     timeout: Duration,
+    watch: Watch,
 }
 
 impl Publisher {
@@ -50,11 +50,12 @@ impl Publisher {
     ///
     /// # Errors
     /// The address is none, or a file cannot be used.
-    pub fn new(
+    pub(crate) fn new(
         address: &str,
         files: Option<&Files>,
         token: Option<PathBuf>,
         timeout: Duration,
+        watch: Watch,
     ) -> Result<Self, NotSetUp> {
         // The scheme is always http, because the connector below, not tonic's own, adds TLS.
         let endpoint = Endpoint::from_shared(format!("http://{address}"))
@@ -69,7 +70,11 @@ impl Publisher {
             None => endpoint.connect_lazy(),
             Some(files) => {
                 let config = client_config(Some(files))?;
-                let https = HttpsConnectorBuilder::new().with_tls_config(config).https_only().enable_http2().build();
+                let mut tcp = HttpConnector::new();
+                tcp.enforce_http(false);
+                tcp.set_nodelay(true);
+                let https = HttpsConnectorBuilder::new().with_tls_config(config).https_only().enable_http2();
+                let https = https.wrap_connector(tcp);
                 endpoint.connect_with_connector_lazy(service_fn(move |uri: Uri| {
                     let mut https = https.clone();
                     async move { https.call(with_tls(uri)?).await }
@@ -77,37 +82,53 @@ impl Publisher {
             }
         };
         let token = token.map(|path| TokenFile::new(path, Duration::ZERO));
-        Ok(Self { channel, token, timeout })
+        Ok(Self { channel, token, timeout, watch })
     }
 
     /// Sends an event, once.
     ///
     /// # Errors
     /// Maestro refused it, or did not answer: then it may have stored it.
-    pub async fn publish(&self, request: PublishRequest) -> Result<(), Refusal> {
+    pub async fn publish(&self, verb: &'static str, request: PublishRequest) -> Result<(), Refusal> {
+        let size = request.encoded_len();
+        if size > LARGEST_MESSAGE {
+            let message = format!("the work takes {size} bytes, and Maestro reads at most {LARGEST_MESSAGE}");
+            return Err(Refusal::unsent(WriteErrorKind::Invalid, message));
+        }
         let mut request = tonic::Request::new(request);
         if let Some(token) = &self.token {
-            let header = token
-                .token()
-                .await
-                .map_err(|error| Refusal { kind: WriteErrorKind::Forbidden, message: Chain(&error).to_string() })?;
-            let mut value = tonic::metadata::AsciiMetadataValue::try_from(header.as_bytes()).map_err(|_| Refusal {
-                kind: WriteErrorKind::Forbidden,
-                message: "the token is no ASCII text".to_owned(),
-            })?;
-            value.set_sensitive(true);
-            request.metadata_mut().insert(AUTHORIZATION.as_str(), value);
+            request.metadata_mut().insert(AUTHORIZATION.as_str(), bearer(token).await?);
         }
         let mut client = CloudEventServiceClient::new(self.channel.clone());
-        match tokio::time::timeout(self.timeout, client.publish(request)).await {
-            Ok(Ok(_)) => Ok(()),
-            Ok(Err(status)) => Err(meaning(&status)),
-            Err(_) => Err(Refusal {
-                kind: WriteErrorKind::Unreachable,
-                message: format!("no answer within {:?}", self.timeout),
-            }),
+        let sent = async {
+            match tokio::time::timeout(self.timeout, client.publish(request)).await {
+                Ok(Ok(_)) => Ok(()),
+                Ok(Err(status)) => Err(Refusal::of_grpc(&status)),
+                Err(_) => Err(Refusal::silence(format!("no answer within {:?}", self.timeout))),
+            }
+        };
+        self.watch.over(verb, sent).await
+    }
+
+    /// Sends an event that Maestro cannot read, and thereby refuses before it looks at anything else.
+    ///
+    /// # Errors
+    /// No server answered, or one that takes no calls.
+    pub async fn probe(&self) -> Result<(), Refusal> {
+        match self.publish("probe", event::unreadable()).await {
+            Err(refusal) if refusal.status.is_none_or(|status| status == 503) => Err(refusal),
+            Ok(()) | Err(_) => Ok(()),
         }
     }
+}
+
+async fn bearer(token: &TokenFile) -> Result<AsciiMetadataValue, Refusal> {
+    let header = token.token().await;
+    let header = header.map_err(|error| Refusal::unsent(WriteErrorKind::Forbidden, Chain(&error).to_string()))?;
+    let mut value = AsciiMetadataValue::try_from(header.as_bytes())
+        .map_err(|_| Refusal::unsent(WriteErrorKind::Forbidden, "the token is no ASCII text"))?;
+    value.set_sensitive(true);
+    Ok(value)
 }
 
 /// Why no event can be sent.
@@ -127,76 +148,20 @@ fn with_tls(uri: Uri) -> Result<Uri, Box<dyn std::error::Error + Send + Sync>> {
     Ok(Uri::from_parts(parts)?)
 }
 
-/// What the texts of Maestro mean, the first that is found.
-const TEXTS: [(&str, WriteErrorKind); 12] = [
-    ("fk_resources_consumers", WriteErrorKind::NotFound),
-    ("not the latest", WriteErrorKind::Conflict),
-    ("under deletion", WriteErrorKind::Conflict),
-    ("maestro-6:", WriteErrorKind::AlreadyExists),
-    ("maestro-7:", WriteErrorKind::NotFound),
-    ("maestro-8:", WriteErrorKind::Invalid),
-    ("failed to decode", WriteErrorKind::Invalid),
-    ("failed to convert", WriteErrorKind::Invalid),
-    ("failed to parse", WriteErrorKind::Invalid),
-    ("unsupported action", WriteErrorKind::Invalid),
-    ("unauthorized to", WriteErrorKind::Forbidden),
-    ("maestro-", WriteErrorKind::Unavailable),
-];
-
-fn meaning(status: &Status) -> Refusal {
-    let found = TEXTS.iter().find(|(text, _)| status.message().contains(text));
-    // A status that the client made of an error of its own has a source.
-    let is_local = std::error::Error::source(status).is_some();
-    let kind = match (status.code(), found) {
-        (Code::Unknown, Some((_, kind))) => *kind,
-        (Code::Unauthenticated | Code::PermissionDenied | Code::InvalidArgument, _) => WriteErrorKind::Forbidden,
-        (Code::ResourceExhausted, _) => WriteErrorKind::TooManyRequests,
-        _ if is_local => WriteErrorKind::Unreachable,
-        _ => WriteErrorKind::Unavailable,
-    };
-    let message = if is_local { Chain(status).to_string() } else { status.message().to_owned() };
-    Refusal { kind, message }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn text_of_maestro_decides_what_a_refusal_means() {
-        let cases = [
-            ("failed to create resource: maestro-6: This Resource already exists", WriteErrorKind::AlreadyExists),
-            (
-                "failed to create resource: maestro-9: Unable to create Resource: … violates foreign key constraint \
-                 \"fk_resources_consumers\"",
-                WriteErrorKind::NotFound,
-            ),
-            (
-                "failed to update resource: maestro-6: the resource version is not the latest, the latest version: 4",
-                WriteErrorKind::Conflict,
-            ),
-            ("failed to update resource: maestro-6: the resource is under deletion, id: x", WriteErrorKind::Conflict),
-            ("failed to get resource: maestro-7: Resource with id='x' not found", WriteErrorKind::NotFound),
-            (
-                "failed to create resource: maestro-8: the manifest bundle in the resource is invalid, …",
-                WriteErrorKind::Invalid,
-            ),
-            ("failed to decode cloudevent: failed to get resourceid extension: …", WriteErrorKind::Invalid),
-            ("unauthorized to publish the event from source s", WriteErrorKind::Forbidden),
-            ("failed to update resource: maestro-26: advisory lock", WriteErrorKind::Unavailable),
-            ("something else", WriteErrorKind::Unavailable),
-        ];
-        for (text, expected) in cases {
-            assert_eq!(meaning(&Status::unknown(text)).kind, expected, "{text}");
-        }
-        assert_eq!(meaning(&Status::unauthenticated("no certificate")).kind, WriteErrorKind::Forbidden);
-        assert_eq!(meaning(&Status::unavailable("draining")).kind, WriteErrorKind::Unavailable);
-    }
-
     #[tokio::test]
     async fn address_without_a_port_is_refused() {
         for address in ["maestro", "", "http://maestro:8090", "maestro:port"] {
-            let publisher = Publisher::new(address, None, None, Duration::from_secs(1));
+            let publisher = Publisher::new(
+                address,
+                None,
+                None,
+                Duration::from_secs(1),
+                Watch::new(std::sync::Arc::new(|| Box::new(|_| ()))),
+            );
             assert!(matches!(publisher, Err(NotSetUp::Address)), "{address}");
         }
     }

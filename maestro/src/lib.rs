@@ -6,14 +6,17 @@
 //!
 //! | module | idea |
 //! | --- | --- |
-//! | [`client`] | one call of each kind; what a fence and a patch mean here |
+//! | [`client`] | one call of each kind on works of one source; what a fence and a patch mean here |
+//! | [`fleet`] | works of all sources and consumers: found by a label, deleted |
 //! | [`work`] | a `ManifestWork` is a bundle and metadata in Maestro, and back |
 //! | [`limits`] | what Maestro accepts but its agents drop in silence |
 //! | [`identity`] | the id of a work, which client and server share |
 //! | [`event`] | a write as a `CloudEvent`, in Maestro's own mapping |
-//! | [`grpc`] | sends events; what a refusal means |
+//! | [`grpc`] | sends events |
 //! | [`rest`] | reads one work or many; which answers count |
-//! | [`search`] | the question for works with labels |
+//! | [`search`] | the question for many works |
+//! | [`refusal`] | what it means that Maestro refuses |
+//! | [`call`] | tells an observer of each request |
 //! | [`tls`] | certificates and keys that are read again at each connection |
 //!
 //! **Nothing is kept.** Each read asks Maestro, and each write carries the version that was read, so a stale answer can
@@ -23,14 +26,19 @@
 //! A status belongs to a version. While the agent has not yet reported on the stored version, a work is shown without the
 //! status of an older one.
 
+pub mod call;
 pub mod client;
 pub mod event;
+pub mod fleet;
 pub mod grpc;
 pub mod identity;
 pub mod limits;
+pub mod refusal;
 pub mod rest;
 pub mod search;
 pub mod tls;
 pub mod work;
 
-pub use client::{CallObserver, CallRecord, Maestro, Settings, SettingsError};
+pub use call::{CallObserver, CallRecord};
+pub use client::{Deletion, Maestro, Settings, SettingsError};
+pub use refusal::Refusal;

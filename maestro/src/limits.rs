@@ -10,6 +10,8 @@ use lifecycle_core::labels;
 use lifecycle_core::task::kinds::NameRule;
 use serde_json::{Map, Value};
 
+use crate::work::KEPT;
+
 /// The most bytes of all manifests together, as the agents count.
 pub const LARGEST: usize = 500 * 1024;
 
@@ -22,6 +24,9 @@ pub fn fault(work: &Value) -> Option<String> {
     let name = work.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
     if let Some(fault) = NameRule::Label.fault(name) {
         return Some(format!("metadata.name is `{name}`: {fault}"));
+    }
+    if let Some(fault) = of_labels(work) {
+        return Some(fault);
     }
     let Some(spec) = work.get("spec").and_then(Value::as_object) else {
         return Some("spec is missing: agents drop a work without manifests".to_owned());
@@ -70,16 +75,36 @@ fn of_manifest(manifest: &Value) -> Option<String> {
     if let Some(key) = REFUSED.iter().find(|key| manifest["metadata"].get(**key).is_some()) {
         return Some(format!("metadata.{key} is not allowed"));
     }
-    let map = |place: &str| manifest.pointer(place).and_then(Value::as_object).into_iter().flat_map(Map::iter);
-    let label = map("/metadata/labels").find_map(|(key, value)| {
-        let value = value.as_str().unwrap_or_default();
-        Some((key, labels::key_fault(key).or_else(|| labels::value_fault(value))?))
-    });
+    of_labels(manifest)
+}
+
+/// What is wrong with the labels or annotations of an object.
+fn of_labels(object: &Value) -> Option<String> {
+    let all = |key: &str| object["metadata"].get(key).and_then(Value::as_object).into_iter().flat_map(Map::iter);
+    let label_fault = |value: &Value| value.as_str().map_or(Some("is no text"), labels::value_fault);
+    let label =
+        all("labels").find_map(|(key, value)| Some((key, labels::key_fault(key).or_else(|| label_fault(value))?)));
     if let Some((key, fault)) = label {
         return Some(format!("metadata.labels: `{key}`: {fault}"));
     }
-    let annotation = map("/metadata/annotations").find_map(|(key, _)| Some((key, labels::key_fault(key)?)));
+    let annotation_fault = |value: &Value| value.as_str().is_none().then_some("is no text");
+    let annotation = all("annotations")
+        .find_map(|(key, value)| Some((key, labels::key_fault(key).or_else(|| annotation_fault(value))?)));
     annotation.map(|(key, fault)| format!("metadata.annotations: `{key}`: {fault}"))
+}
+
+/// What is wrong with a merge patch of a work, if anything: what it sets that Maestro would not keep.
+#[must_use]
+pub fn patch_fault(document: &Value) -> Option<String> {
+    let keys = |part: &Value| part.as_object().map(|part| part.keys().cloned().collect::<Vec<_>>()).unwrap_or_default();
+    let unknown = keys(document).into_iter().find(|key| !["apiVersion", "kind", "metadata", "spec"].contains(&&**key));
+    if let Some(key) = unknown {
+        return Some(format!("{key}: a patch can change `metadata` and `spec` of a ManifestWork"));
+    }
+    let of_place = ["namespace", "uid", "resourceVersion"];
+    let unkept = keys(&document["metadata"]);
+    let unkept = unkept.iter().find(|key| !KEPT.contains(&key.as_str()) && !of_place.contains(&key.as_str()))?;
+    Some(format!("metadata.{unkept}: Maestro does not keep it"))
 }
 
 #[cfg(test)]
@@ -124,6 +149,12 @@ mod tests {
             (with("/metadata/labels", json!({"a b": "c"})), Some("metadata.labels: `a b`")),
             (with("/metadata/labels", json!({"a": "c d"})), Some("metadata.labels: `a`")),
             (with("/metadata/annotations", json!({"/": "c"})), Some("metadata.annotations: `/`")),
+            (with("/metadata/labels", json!({"a": null})), Some("metadata.labels: `a`: is no text")),
+            (with("/metadata/annotations", json!({"a": 1})), Some("metadata.annotations: `a`: is no text")),
+            (
+                json!({"metadata": {"name": "w", "labels": {"a": true}}, "spec": {}}),
+                Some("metadata.labels: `a`: is no text"),
+            ),
             (with("/data", json!({"a": "x".repeat(LARGEST)})), Some("agents drop a work of more than 512000")),
         ];
         for (work, expected) in cases {
@@ -132,6 +163,21 @@ mod tests {
                 (Some(found), Some(expected)) => assert!(found.contains(expected), "{found}"),
                 (found, expected) => panic!("{found:?} instead of {expected:?}"),
             }
+        }
+    }
+
+    #[test]
+    fn patch_may_set_only_what_maestro_keeps() {
+        let fine = json!({"metadata": {"labels": {"a": null}, "ownerReferences": []}, "spec": {"deleteOption": {}}});
+        let cases = [
+            (fine, None),
+            (json!({"status": {}}), Some("status: a patch can change")),
+            (json!({"metadata": {"generateName": "x"}}), Some("metadata.generateName: Maestro does not keep it")),
+        ];
+        for (document, expected) in cases {
+            let found = patch_fault(&document);
+            assert_eq!(found.is_some(), expected.is_some(), "{document}");
+            assert!(found.unwrap_or_default().contains(expected.unwrap_or_default()), "{document}");
         }
     }
 }

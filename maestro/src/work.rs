@@ -48,11 +48,14 @@ pub fn bundle(work: &Value) -> Value {
     Value::Object(bundle)
 }
 
-/// The metadata of an event: those of the work that Maestro keeps, with its place and id.
+/// The keys of a work's metadata that are sent, beside its place and id.
+pub(crate) const KEPT: [&str; 5] = ["name", "labels", "annotations", "finalizers", "ownerReferences"];
+
+/// The metadata of an event: what of the work's own is kept, with its place and id.
 #[must_use]
 pub fn metadata(work: &Value, consumer: &str, id: &str) -> Value {
     let mut metadata = Map::new();
-    for key in ["name", "labels", "annotations", "finalizers"] {
+    for key in KEPT {
         if let Some(value) = work["metadata"].get(key).filter(|value| !value.is_null()) {
             metadata.insert(key.to_owned(), value.clone());
         }
@@ -76,10 +79,15 @@ pub fn sent(work: &Value, metadata: Value, version: i64, former: Option<&Value>)
         }
         None => {
             metadata["uid"] = json!("");
-            stamp(metadata, version, &json!(Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()));
+            stamp(metadata, version, &time(Timestamp::now()));
         }
     }
     shown
+}
+
+/// A time as Kubernetes writes it, in whole seconds.
+pub(crate) fn time(time: Timestamp) -> Value {
+    json!(time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string())
 }
 
 /// The work of a resource bundle.
@@ -91,12 +99,11 @@ pub fn of_bundle(bundle: &Value) -> Value {
         Value::Object(metadata) => Value::Object(metadata.clone()),
         _ => json!({}),
     };
-    // A bundle that another client sent without metadata.
-    for (key, value) in [("name", &bundle["id"]), ("namespace", &bundle["consumer_name"])] {
-        if metadata[key].as_str().is_none_or(str::is_empty) {
-            metadata[key] = value.clone();
-        }
+    // Another client may have sent no metadata, or others than the work's place.
+    if metadata["name"].as_str().is_none_or(str::is_empty) {
+        metadata["name"] = bundle["id"].clone();
     }
+    metadata["namespace"] = bundle["consumer_name"].clone();
     let text = |key: &str| bundle[key].as_str().unwrap_or_default();
     metadata["uid"] = json!(identity::uid(text("id"), text("created_at")));
     stamp(&mut metadata, version, &bundle["created_at"]);

@@ -10,7 +10,7 @@ use lifecycle_core::destination::Destination;
 use lifecycle_core::observation::{Query, QueryBy, Version};
 use lifecycle_core::task::PropagationPolicy;
 use lifecycle_core::write::{Target, WriteError, WriteErrorKind};
-use lifecycle_maestro::{CallObserver, CallRecord, Maestro, client};
+use lifecycle_maestro::{CallObserver, CallRecord, Maestro};
 use serde_json::Value;
 
 use crate::dependency::{Probe, Suspicion};
@@ -33,7 +33,7 @@ impl MaestroTransport {
         Self { maestro }
     }
 
-    /// Returns a probe that succeeds if Maestro's REST server answers.
+    /// Returns a probe that succeeds if both of Maestro's servers answer.
     #[must_use]
     pub fn probe(&self) -> Probe {
         let maestro = self.maestro.clone();
@@ -44,23 +44,18 @@ impl MaestroTransport {
     }
 }
 
-/// Returns an observer that counts every request, and raises a suspicion for each that Maestro did not answer.
+/// Returns an observer that counts every request, and raises a suspicion for each that Maestro itself did not answer.
 #[must_use]
 pub fn observer(metrics: Arc<Metrics>, suspicion: Suspicion) -> CallObserver {
-    Arc::new(move |call: &CallRecord<'_>| {
-        let is_answered = call.error.is_none_or(|refusal| !is_silence(refusal.kind));
-        // Core has no codes of gRPC; those of HTTP say the same.
-        let status = is_answered.then(|| if call.error.is_some() { 500 } else { 200 });
-        metrics.api_request(Api::Maestro, call.verb, KIND, status, call.duration);
-        let doubtful = suspicion.call();
-        if let Some(status) = status {
-            doubtful.answered(status);
-        }
+    Arc::new(move || {
+        let (metrics, doubtful) = (Arc::clone(&metrics), suspicion.call());
+        Box::new(move |call: CallRecord| {
+            metrics.api_request(Api::Maestro, call.verb, KIND, call.status, call.duration);
+            if let Some(status) = call.status {
+                doubtful.answered(status);
+            }
+        })
     })
-}
-
-fn is_silence(kind: WriteErrorKind) -> bool {
-    matches!(kind, WriteErrorKind::Unreachable | WriteErrorKind::DeadlineExceeded)
 }
 
 /// The consumer of a call. The router sends no other calls here.
@@ -107,8 +102,8 @@ impl Transport for MaestroTransport {
         let keeps_objects = propagation == PropagationPolicy::Orphan;
         let deletion = self.maestro.delete(consumer(&target.destination)?, target, keeps_objects).await?;
         Ok(match deletion {
-            client::Deletion::Gone => Deletion::Gone,
-            client::Deletion::Pending(work) => Deletion::Pending(work),
+            lifecycle_maestro::Deletion::Gone => Deletion::Gone,
+            lifecycle_maestro::Deletion::Pending(work) => Deletion::Pending(work),
         })
     }
 }

@@ -72,6 +72,28 @@ async fn failing_server_is_no_absent_work() -> Result<()> {
     world.server.resume();
     assert_eq!(world.client.get(CONSUMER, "w").await?, None);
     world.client.probe().await.unwrap();
+    world.server.faults().refuse_publish(1);
+    assert_eq!(world.client.probe().await.unwrap_err().status, Some(503), "the gRPC server");
+    world.server.faults().fail_rest(1);
+    assert_eq!(world.client.probe().await.unwrap_err().status, Some(500), "the REST server");
+    assert!(world.server.bundles().is_empty());
+    Ok(())
+}
+
+/// Answers of many MiB are asked for again in smaller parts.
+#[tokio::test]
+async fn list_of_large_works_takes_smaller_pages() -> Result<()> {
+    let world = World::new().await?;
+    for number in 0..40 {
+        let mut work = work(&format!("w-{number}"), "one");
+        work["metadata"]["annotations"]["large"] = json!("x".repeat(1 << 20));
+        world.client.create(&work, CONSUMER).await?;
+    }
+    let found = world.client.list(CONSUMER, &labels(&[("app", "demo")])).await?;
+    assert_eq!(found.len(), 40);
+    let sizes: Vec<_> =
+        world.server.rest_requests().into_iter().filter(|request| request.contains("search=")).collect();
+    assert!(sizes[0].contains("size=50") && sizes[1].contains("size=25"), "{sizes:?}");
     Ok(())
 }
 

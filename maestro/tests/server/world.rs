@@ -32,7 +32,7 @@ pub(crate) fn settings(grpc: &str, rest: &str) -> Settings {
 }
 
 pub(crate) fn client(settings: Settings) -> Result<Maestro> {
-    Ok(Maestro::new(settings, Arc::new(|_| ()))?)
+    Ok(Maestro::new(settings, Arc::new(|| Box::new(|_| ())))?)
 }
 
 /// A work of one ConfigMap.

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use lifecycle_core::write::WriteErrorKind;
-use lifecycle_maestro::client::Deletion;
+use lifecycle_maestro::Deletion;
 use serde_json::json;
 
 use crate::world::{CONSUMER, World, kind, target, work};
@@ -45,6 +45,44 @@ async fn update_keeps_labels_and_annotations_of_others_and_nothing_else() -> Res
     let read = world.read("w").await?;
     assert_eq!(read["metadata"]["labels"], json!({"app": "demo", "theirs": "kept"}));
     assert_eq!(read["spec"].get("deleteOption"), None, "the manifest has none any more");
+    Ok(())
+}
+
+/// An update of a work counts its version up, and hides its status until the agent has reported again.
+#[tokio::test]
+async fn write_that_changes_nothing_is_not_sent() -> Result<()> {
+    let world = World::new().await?;
+    let mut desired = work("w", "one");
+    desired["spec"]["manifestConfigs"] = json!([{"resourceIdentifier": {"resource": "configmaps", "name": "w"}}]);
+    let live = world.create(&desired).await?;
+    let published = world.server.published().len();
+    assert_eq!(world.client.update(CONSUMER, &desired, &target(&live)).await?, live);
+    let document = json!({"metadata": {"labels": {"app": "demo", "gone": null}}});
+    assert_eq!(world.client.patch(CONSUMER, &document, &target(&live)).await?, Some(live));
+    assert_eq!(world.server.published().len(), published);
+    Ok(())
+}
+
+#[tokio::test]
+async fn update_and_patch_keep_owners() -> Result<()> {
+    let world = World::new().await?;
+    let owners = json!([{"apiVersion": "v1", "kind": "ConfigMap", "name": "o", "uid": "u"}]);
+    let mut owned = work("w", "one");
+    owned["metadata"]["ownerReferences"] = owners.clone();
+    let live = world.create(&owned).await?;
+    let live = world.client.update(CONSUMER, &work("w", "two"), &target(&live)).await?;
+    let document = json!({"metadata": {"labels": {"a": "b"}}});
+    world.client.patch(CONSUMER, &document, &target(&live)).await?;
+    assert_eq!(world.read("w").await?["metadata"]["ownerReferences"], owners);
+    Ok(())
+}
+
+#[tokio::test]
+async fn patch_of_what_is_not_kept_is_refused() -> Result<()> {
+    let world = World::new().await?;
+    let live = world.create(&work("w", "one")).await?;
+    let patched = world.client.patch(CONSUMER, &json!({"status": {}}), &target(&live)).await;
+    assert_eq!(kind(patched), WriteErrorKind::Invalid);
     Ok(())
 }
 
