@@ -1,6 +1,6 @@
 //! Sends events to Maestro, over one connection for the whole process.
 //!
-//! In: the request of [`event`](crate::event). Out: nothing; Maestro has stored the write. Fails with what a refusal means
+//! In: the request of `event::request`. Out: nothing; Maestro has stored the write. Fails with what a refusal means
 //! ([`Refusal`]).
 //!
 //! The connection opens with the first write. An idle one is pinged only while a call runs, as Maestro's limits want it.
