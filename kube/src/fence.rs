@@ -23,6 +23,18 @@ impl<'a> Fence<'a> {
         Self { uid, resource_version: Some(resource_version).filter(|version| !version.is_empty()) }
     }
 
+    /// The UID that the live object must have.
+    #[must_use]
+    pub fn uid(&self) -> &'a str {
+        self.uid
+    }
+
+    /// The resource version that the live object must have; `None` for any.
+    #[must_use]
+    pub fn resource_version(&self) -> Option<&'a str> {
+        self.resource_version
+    }
+
     /// Requires the UID and resource version that `object` was read with.
     #[must_use]
     pub fn of(object: &'a Value) -> Self {
@@ -111,10 +123,6 @@ impl<'a> Fence<'a> {
             tests.push(test("/metadata/resourceVersion", version));
         }
         Ok(tests)
-    }
-
-    pub(crate) fn uid(&self) -> &'a str {
-        self.uid
     }
 
     fn checked_uid(&self) -> Result<&'a str, String> {

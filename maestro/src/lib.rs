@@ -17,6 +17,7 @@
 //! | [`search`] | the question for many works |
 //! | [`refusal`] | what it means that Maestro refuses |
 //! | [`call`] | tells an observer of each request |
+//! | [`config`] | the block of a configuration file that names a Maestro |
 //! | [`tls`] | certificates and keys that are read again at each connection |
 //!
 //! **Nothing is kept.** Each read asks Maestro, and each write carries the version that was read, so a stale answer can
@@ -28,6 +29,7 @@
 
 pub mod call;
 pub mod client;
+pub mod config;
 pub mod event;
 pub mod fleet;
 pub mod grpc;

@@ -11,7 +11,7 @@
 //! 3. write the audit record that can restore the object, to the disk;
 //! 4. delete exactly the object that was read, fenced by UID and resource version;
 //! 5. write the audit record of the result;
-//! 6. if the API server accepted the deletion, tell it to people by a Kubernetes Event.
+//! 6. if the API server accepted the deletion, tell it to people by a Kubernetes Event; of a work in Maestro, nobody would see it.
 //!
 //! Before each of these steps but 5 the replica asks whether the term lasts in which the plan was judged. Before steps 1
 //! and 4 it asks for the [`Evidence`] again. Once the evidence is withdrawn, or an audit record could not be written, this
@@ -27,6 +27,7 @@ use std::time::Duration;
 
 use futures::stream::{self, Stream, StreamExt as _};
 use jiff::Timestamp;
+use lifecycle_core::destination::Destination;
 use lifecycle_core::sweep::{Candidate, Container, Keep, Policy, Strikes, SweepPlan, recheck};
 use lifecycle_errors::Chain;
 use lifecycle_kube::{Error, ErrorKind, Fence};
@@ -135,7 +136,7 @@ impl<'b, O: Objects, C: Fn() -> Result<P, TermOver>, P, E: Evidence> Running<'b,
         let Self { judged, deleter: Deleter { objects, policy, audit, refused, .. }, .. } = self;
         self.confirm().await?;
         self.look_into().await?;
-        let live = match self.call("read", objects.read(&judged.object)).await? {
+        let live = match self.call("read", objects.read(&judged.destination, &judged.object)).await? {
             Ok(Some(live)) => live,
             Ok(None) => return Err(Outcome::AlreadyGone),
             Err(error) => return Err(Outcome::Unread(error)),
@@ -143,7 +144,9 @@ impl<'b, O: Objects, C: Fn() -> Result<P, TermOver>, P, E: Evidence> Running<'b,
         let candidate = Candidate::of(&live, judged.destination.clone());
         recheck(judged, &candidate, policy).map_err(Outcome::Kept)?;
         if refused.contains(judged)
-            && let Err(error) = self.call("dry-run", objects.dry_run_delete(&judged.object, Fence::of(&live))).await?
+            && let Err(error) = self
+                .call("dry-run", objects.dry_run_delete(&judged.destination, &judged.object, Fence::of(&live)))
+                .await?
         {
             return Err(match Outcome::of(Err(error)) {
                 // Nothing was sent that could have deleted the object.
@@ -170,7 +173,8 @@ impl<'b, O: Objects, C: Fn() -> Result<P, TermOver>, P, E: Evidence> Running<'b,
         if let Err(withdrawn) = self.confirm().await {
             return withdrawn;
         }
-        let deletion = self.deleter.objects.delete(&self.judged.object, Fence::of(live));
+        let Candidate { destination, object, .. } = self.judged;
+        let deletion = self.deleter.objects.delete(destination, object, Fence::of(live));
         match self.call("delete", deletion).await {
             Ok(answer) => Outcome::of(answer),
             Err(kept) => kept,
@@ -182,11 +186,14 @@ impl<'b, O: Objects, C: Fn() -> Result<P, TermOver>, P, E: Evidence> Running<'b,
     }
 
     /// Creates the Event. It may be missing: the Event is a courtesy to people, and the audit record is the evidence. In a
-    /// terminating namespace no Event can be created at all.
+    /// terminating namespace no Event can be created at all, and none about an object of another cluster.
     async fn announce(&self, live: &Value, outcome: &Outcome) {
         let Self { judged, deleter: Deleter { objects, term, clock, .. }, .. } = self;
+        if judged.destination != Destination::ThisCluster {
+            return;
+        }
         let event = event::announcement(judged, live, outcome, *term, clock());
-        let why = match self.call("announce the deletion of", objects.create(&event)).await {
+        let why = match self.call("announce the deletion of", objects.create(&judged.destination, &event)).await {
             Ok(Ok(_)) => return,
             Ok(Err(error)) => error.to_string(),
             Err(kept) => kept.to_string(),

@@ -207,7 +207,7 @@ fn code(is_complete: bool) -> ExitCode {
 }
 
 async fn rbac(config: &Config, account: &Account, output: Grant) -> anyhow::Result<ExitCode> {
-    let served = connect::objects(config).await?.discover().await?;
+    let served = connect::cluster(config).await?.discover().await?;
     for warning in rbac::warnings(&config.filter, &served.unread) {
         writeln!(std::io::stderr(), "{warning}")?;
     }

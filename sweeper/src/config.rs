@@ -50,6 +50,8 @@ pub struct Config {
     pub overridden: Vec<String>,
     /// The most requests to Kubernetes in one second.
     pub kubernetes_rate: u32,
+    /// The Maestro whose works are swept.
+    pub maestro: Option<lifecycle_maestro::Settings>,
     /// The Lease of the leader.
     pub lease: leader::Settings,
     /// The file of the records of deletions; standard output without one.

@@ -10,20 +10,23 @@ use lifecycle_api_client::{Client, RetryPolicy, Settings as ApiSettings, TokenSe
 use lifecycle_core::id::GroupVersionKind;
 use lifecycle_core::object_ref::ObjectRef;
 use lifecycle_kube::{Cluster, Settings};
+use lifecycle_maestro::Maestro;
 use lifecycle_service::version::THIS;
 use serde_json::Value;
 
 use crate::act::Refused;
 use crate::audit::Audit;
 use crate::config::{ApiConfig, Config};
+use crate::everywhere::Everywhere;
 use crate::http_api::{HttpApi, Limits};
 use crate::kube_objects::KubeObjects;
 use crate::leader;
 use crate::metrics::Metrics;
 use crate::pass::{Clock, Sweeper};
+use crate::works::Works;
 
 /// A sweeper of real servers.
-pub type RealSweeper = Sweeper<KubeObjects, HttpApi>;
+pub type RealSweeper = Sweeper<Everywhere, HttpApi>;
 
 /// The field manager of events and restored objects.
 const FIELD_MANAGER: &str = "hyperfleet-sweeper";
@@ -56,12 +59,24 @@ pub async fn sweeper(config: Config) -> anyhow::Result<RealSweeper> {
     Ok(Sweeper { objects, api, audit, refused, metrics: Arc::new(metrics), clock, config })
 }
 
+/// Connects to the cluster whose objects are swept, and to Maestro if the configuration names one.
+///
+/// # Errors
+///
+/// There is neither a kubeconfig nor a service account; or a client of Maestro cannot be built.
+pub async fn objects(config: &Config) -> anyhow::Result<Everywhere> {
+    let cluster = cluster(config).await?;
+    let works = config.maestro.clone().map(|settings| Maestro::new(settings, Arc::new(|| Box::new(|_| ()))));
+    let maestro = works.transpose().context("failed to build the client of Maestro")?;
+    Ok(Everywhere { cluster, works: maestro.map(Works::new) })
+}
+
 /// Connects to the cluster whose objects are swept.
 ///
 /// # Errors
 ///
 /// There is neither a kubeconfig nor a service account.
-pub async fn objects(config: &Config) -> anyhow::Result<KubeObjects> {
+pub async fn cluster(config: &Config) -> anyhow::Result<KubeObjects> {
     let rate = config.kubernetes_rate;
     let settings = Settings {
         rate_limit: Some((f64::from(rate), rate)),
@@ -82,7 +97,7 @@ pub async fn kubernetes(config: &Config) -> anyhow::Result<lifecycle_kube::Clien
     lifecycle_kube::connect(config.kubeconfig.as_deref(), &agent).await.context(NO_CLUSTER)
 }
 
-/// Says which cluster and which API a command is about to talk to, and by which Lease leaders exclude each other.
+/// Says which cluster, which Maestro and which API a command is about to talk to, and by which Lease leaders exclude each other.
 ///
 /// Two kubeconfig files can name one server, and one server name can lead to another cluster tomorrow: the UID of the
 /// namespace `kube-system` is that of the cluster.
@@ -101,8 +116,12 @@ pub async fn whereabouts(config: &Config) -> anyhow::Result<String> {
         Err(error) => format!("unknown: {}", error.message),
     };
     let api = without_password(&config.api.base_url);
+    let maestro = config
+        .maestro
+        .as_ref()
+        .map_or_else(String::new, |maestro| format!(", Maestro {}", without_password(&maestro.http_address)));
     let lease = named(&config.lease);
-    Ok(format!("cluster {server} (UID of kube-system: {uid}), HyperFleet API {api}, {lease}"))
+    Ok(format!("cluster {server} (UID of kube-system: {uid}), HyperFleet API {api}{maestro}, {lease}"))
 }
 
 /// The Lease in words. `plan` and `restore` need none.

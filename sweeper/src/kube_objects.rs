@@ -46,19 +46,19 @@ impl Objects for KubeObjects {
         Ok(())
     }
 
-    async fn read(&self, object: &ObjectRef) -> Result<Option<Value>, Error> {
+    async fn read(&self, _: &Destination, object: &ObjectRef) -> Result<Option<Value>, Error> {
         self.cluster.get(object).await
     }
 
-    async fn create(&self, object: &Value) -> Result<Value, Error> {
+    async fn create(&self, _: &Destination, object: &Value) -> Result<Value, Error> {
         self.cluster.create(object).await
     }
 
-    async fn delete(&self, object: &ObjectRef, fence: Fence<'_>) -> Result<Deletion, Error> {
+    async fn delete(&self, _: &Destination, object: &ObjectRef, fence: Fence<'_>) -> Result<Deletion, Error> {
         self.cluster.delete(object, fence, PropagationPolicy::Background).await
     }
 
-    async fn dry_run_delete(&self, object: &ObjectRef, fence: Fence<'_>) -> Result<(), Error> {
+    async fn dry_run_delete(&self, _: &Destination, object: &ObjectRef, fence: Fence<'_>) -> Result<(), Error> {
         self.cluster.dry_run_delete(object, fence, PropagationPolicy::Background).await
     }
 }

@@ -1,7 +1,9 @@
-//! The cluster as a pass sees it: lists, reads, events and fenced deletions.
+//! The objects as a pass sees them: lists, reads, events and fenced deletions, each in its destination.
 //!
-//! `kube_objects` talks to an API server; the demo and the tests of a pass have a cluster in memory.
+//! `kube_objects` talks to an API server, `works` to Maestro, and `everywhere` to both; the demo and the tests of a pass have
+//! a cluster in memory.
 
+use lifecycle_core::destination::Destination;
 use lifecycle_core::object_ref::ObjectRef;
 use lifecycle_core::sweep::Candidate;
 use lifecycle_kube::{Deletion, Discovery, Error, Fence, ServedKind};
@@ -18,10 +20,10 @@ pub enum Choice<'a> {
     All,
 }
 
-/// A cluster.
+/// The objects of this cluster, and those that are sent to others.
 #[expect(async_fn_in_trait, reason = "a pass runs on one thread, so its futures need not be Send")]
 pub trait Objects {
-    /// Lists every kind that the cluster serves.
+    /// Lists every kind of objects.
     ///
     /// # Errors
     ///
@@ -40,28 +42,28 @@ pub trait Objects {
     /// # Errors
     ///
     /// It is unknown whether the object exists.
-    async fn read(&self, object: &ObjectRef) -> Result<Option<Value>, Error>;
+    async fn read(&self, at: &Destination, object: &ObjectRef) -> Result<Option<Value>, Error>;
 
     /// Creates an object: an event about an object that is about to go, or an object that is restored.
     ///
     /// # Errors
     ///
     /// The object may exist or not.
-    async fn create(&self, object: &Value) -> Result<Value, Error>;
+    async fn create(&self, at: &Destination, object: &Value) -> Result<Value, Error>;
 
     /// Deletes an object if it still is the one that the fence names.
     ///
     /// # Errors
     ///
     /// [`Conflict`](lifecycle_kube::ErrorKind::Conflict) if the object was changed or replaced.
-    async fn delete(&self, object: &ObjectRef, fence: Fence<'_>) -> Result<Deletion, Error>;
+    async fn delete(&self, at: &Destination, object: &ObjectRef, fence: Fence<'_>) -> Result<Deletion, Error>;
 
     /// Asks the server to check the deletion without carrying it out. Success promises nothing.
     ///
     /// # Errors
     ///
     /// The server refuses the deletion, such as by a webhook; or no answer proves that it does not.
-    async fn dry_run_delete(&self, _object: &ObjectRef, _fence: Fence<'_>) -> Result<(), Error> {
+    async fn dry_run_delete(&self, _at: &Destination, _object: &ObjectRef, _fence: Fence<'_>) -> Result<(), Error> {
         Ok(())
     }
 }

@@ -12,6 +12,7 @@ mod manifest;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+use lifecycle_core::destination::Destination;
 use lifecycle_core::id::GroupVersionKind;
 use lifecycle_core::object_ref::ObjectRef;
 use serde_json::Value;
@@ -53,6 +54,7 @@ pub struct Deleted {
 /// The record of one deleted object.
 #[derive(Debug, Clone, PartialEq)]
 struct Recorded {
+    destination: Destination,
     object: ObjectRef,
     manifest: Value,
     omitted: Vec<String>,
@@ -92,7 +94,8 @@ impl Deleted {
             let Record { object: identity, action, .. } = *record;
             match action {
                 Action::Delete { manifest, omitted } => {
-                    open.insert(identity.uid, (position, Recorded { object, manifest, omitted }));
+                    let destination = identity.destination();
+                    open.insert(identity.uid, (position, Recorded { destination, object, manifest, omitted }));
                 }
                 Action::Result { may_be_deleted, .. } => {
                     if let Some(recorded) = open.remove(&identity.uid)
@@ -108,7 +111,9 @@ impl Deleted {
         found.sort_by_key(|(position, _)| *position);
         let mut last = BTreeMap::new();
         for (position, recorded) in found {
-            last.insert((recorded.object.kind.group.clone(), recorded.object.to_string()), (position, recorded));
+            let Recorded { destination, object, .. } = &recorded;
+            let place = (destination.clone(), object.kind.group.clone(), object.to_string());
+            last.insert(place, (position, recorded));
         }
         let mut found: Vec<_> = last.into_values().collect();
         found.sort_by_key(|(position, recorded)| (rank(&recorded.object.kind), *position));
@@ -185,13 +190,18 @@ fn begin(deleted: &Deleted, keep_stamps: bool, lines: &mut impl Write) -> io::Re
 async fn create(objects: &impl Objects, recorded: &Recorded, keep_stamps: bool) -> Result<String, String> {
     check_data(recorded)?;
     let object = &recorded.object;
-    if let Some(live) = objects.read(object).await.map_err(|error| error.message)? {
+    if let Some(live) = objects.read(&recorded.destination, object).await.map_err(|error| error.message)? {
         return match live.pointer("/metadata/deletionTimestamp") {
             None | Some(Value::Null) => Ok(format!("exists {object}: left alone")),
             Some(_) => Err("it is still being deleted; restore it once it is gone".to_owned()),
         };
     }
-    let created = objects.create(&manifest::creatable(&recorded.manifest, keep_stamps)).await;
+    let mut manifest = manifest::creatable(&recorded.manifest, keep_stamps);
+    if recorded.destination != Destination::ThisCluster {
+        // It says which source of Maestro wrote the work.
+        manifest["metadata"]["uid"] = recorded.manifest["metadata"]["uid"].clone();
+    }
+    let created = objects.create(&recorded.destination, &manifest).await;
     created.map(|_| format!("created {object}{}", note(&object.kind))).map_err(|error| error.message)
 }
 

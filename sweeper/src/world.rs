@@ -133,15 +133,15 @@ impl Objects for World {
         Ok(())
     }
 
-    async fn read(&self, object: &ObjectRef) -> Result<Option<Value>, Error> {
+    async fn read(&self, _: &Destination, object: &ObjectRef) -> Result<Option<Value>, Error> {
         Ok(self.state().objects.iter().find(|live| ObjectRef::of(live) == *object).cloned())
     }
 
-    async fn create(&self, object: &Value) -> Result<Value, Error> {
+    async fn create(&self, _: &Destination, object: &Value) -> Result<Value, Error> {
         Ok(self.add(object.clone()))
     }
 
-    async fn delete(&self, object: &ObjectRef, fence: Fence<'_>) -> Result<Deletion, Error> {
+    async fn delete(&self, _: &Destination, object: &ObjectRef, fence: Fence<'_>) -> Result<Deletion, Error> {
         let mut state = self.state();
         let Some(index) = state.objects.iter().position(|live| ObjectRef::of(live) == *object) else {
             return Ok(Deletion::Gone);

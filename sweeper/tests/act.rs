@@ -67,7 +67,10 @@ impl World {
         let claim = Candidate::of(&object, Destination::ThisCluster);
         object["metadata"]["annotations"][keys::OWNERSHIP_PROOF] = signer()?.sign(&claim.claim()).into();
         // A Pod needs the namespace's default service account, which a controller creates.
-        await_condition("the object to be created", PATIENCE, async || Ok(self.direct.create(&object).await?)).await
+        await_condition("the object to be created", PATIENCE, async || {
+            Ok(self.direct.create(&Destination::ThisCluster, &object).await?)
+        })
+        .await
     }
 
     async fn config_map(&self, name: &str) -> Result<Value> {
@@ -77,7 +80,7 @@ impl World {
     }
 
     async fn read(&self, object: &Value) -> Result<Option<Value>> {
-        Ok(self.direct.read(&ObjectRef::of(object)).await?)
+        Ok(self.direct.read(&Destination::ThisCluster, &ObjectRef::of(object)).await?)
     }
 
     async fn await_gone(&self, objects: &[Value]) -> Result<()> {
@@ -296,7 +299,7 @@ async fn namespace_is_deleted_and_restored_when_it_is_allowed() -> Result<()> {
     assert_eq!((is_complete, text), (true, format!("created Namespace {name}\n")));
     let restored = world.read(&namespace).await?.context("the namespace")?;
     assert_eq!(comparable(&restored), comparable(&namespace));
-    world.direct.delete(&ObjectRef::of(&restored), Fence::of(&restored)).await.ok();
+    world.direct.delete(&Destination::ThisCluster, &ObjectRef::of(&restored), Fence::of(&restored)).await.ok();
     Ok(())
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use anyhow::{Context as _, Result, ensure};
 use hyperfleet_sweeper::kube_objects::KubeObjects;
 use hyperfleet_sweeper::objects::{Choice, Objects};
+use lifecycle_core::destination::Destination;
 use lifecycle_core::id::Generation;
 use lifecycle_core::keys;
 use lifecycle_core::object_ref::ObjectRef;
@@ -14,6 +15,8 @@ use lifecycle_e2e::kube::{ControlPlane, TestNamespace, widgets};
 use lifecycle_e2e::{PATIENCE, await_condition, unique};
 use lifecycle_kube::{Cluster, Deletion, Error, ErrorKind, Fence, ServedKind, Settings, connect};
 use serde_json::{Value, json};
+
+const HERE: Destination = Destination::ThisCluster;
 
 /// A test namespace, an adapter of its own, and a client that lists two objects per page.
 struct World {
@@ -44,7 +47,7 @@ impl World {
 
     async fn config_maps(&self, resource_id: &str, count: usize) -> Result<()> {
         for index in 0..count {
-            self.objects.create(&self.object("v1", "ConfigMap", &format!("map-{index}"), resource_id)).await?;
+            self.objects.create(&HERE, &self.object("v1", "ConfigMap", &format!("map-{index}"), resource_id)).await?;
         }
         Ok(())
     }
@@ -66,24 +69,24 @@ impl World {
     /// Defines a custom kind with one object; returns the definition and the kind.
     async fn custom_kind(&self, resource_id: &str) -> Result<(Value, ServedKind)> {
         let group = format!("{}.example.com", unique("group"));
-        let definition = self.objects.create(&widgets(&group)).await?;
+        let definition = self.objects.create(&HERE, &widgets(&group)).await?;
         let widget = self.object(&format!("{group}/v1"), "Widget", "widget", resource_id);
         let kind = await_condition("the kind to be served", PATIENCE, async || {
             let kind = self.kind(&group, "Widget").await?;
-            self.objects.create(&widget).await?;
+            self.objects.create(&HERE, &widget).await?;
             Ok(kind)
         });
         Ok((definition, kind.await?))
     }
 
     async fn delete(&self, object: &Value) -> Result<Deletion, Error> {
-        self.objects.delete(&ObjectRef::of(object), Fence::of(object)).await
+        self.objects.delete(&HERE, &ObjectRef::of(object), Fence::of(object)).await
     }
 
     /// Deletes the definition of a custom kind in the version that it has by now.
     async fn delete_definition(&self, definition: &Value) -> Result<Deletion, Error> {
         let uid = definition["metadata"]["uid"].as_str().unwrap_or_default();
-        self.objects.delete(&ObjectRef::of(definition), Fence::new(uid, "")).await
+        self.objects.delete(&HERE, &ObjectRef::of(definition), Fence::new(uid, "")).await
     }
 }
 
@@ -96,10 +99,10 @@ async fn labelled_objects_of_any_kind_are_listed_page_by_page() -> Result<()> {
     let world = World::new().await?;
     let (one, two) = (unique("one"), unique("two"));
     world.config_maps(&one, 5).await?;
-    world.objects.create(&world.object("v1", "ConfigMap", "other", &two)).await?;
+    world.objects.create(&HERE, &world.object("v1", "ConfigMap", "other", &two)).await?;
     let (definition, widget) = world.custom_kind(&one).await?;
     let role = world.object("rbac.authorization.k8s.io/v1", "ClusterRole", &unique("role"), &one);
-    let role = world.objects.create(&role).await?;
+    let role = world.objects.create(&HERE, &role).await?;
     let role_name = ObjectRef::of(&role).name;
 
     let config_map = world.kind("", "ConfigMap").await?;
@@ -117,11 +120,11 @@ async fn labelled_objects_of_any_kind_are_listed_page_by_page() -> Result<()> {
     assert_eq!(roles[0].object, ObjectRef::of(&role), "a cluster-scoped object has no namespace");
     let map = listed.iter().find(|candidate| candidate.resource_id == one).context("a config map")?;
     assert_eq!(map.generation, Generation(7));
-    let live = world.objects.read(&map.object).await?.context("the config map")?;
+    let live = world.objects.read(&HERE, &map.object).await?.context("the config map")?;
     assert_eq!(live["metadata"]["uid"], json!(map.uid), "a listed object can be read by its kind and name");
 
     assert_eq!(world.delete(&role).await?, Deletion::Gone);
-    assert_eq!(world.objects.read(&ObjectRef::of(&role)).await?, None);
+    assert_eq!(world.objects.read(&HERE, &ObjectRef::of(&role)).await?, None);
     world.delete_definition(&definition).await?;
     Ok(())
 }
@@ -129,7 +132,7 @@ async fn labelled_objects_of_any_kind_are_listed_page_by_page() -> Result<()> {
 #[tokio::test]
 async fn deletion_with_a_stale_fence_is_refused() -> Result<()> {
     let world = World::new().await?;
-    let map = world.objects.create(&world.object("v1", "ConfigMap", "map", "x")).await?;
+    let map = world.objects.create(&HERE, &world.object("v1", "ConfigMap", "map", "x")).await?;
     let object = ObjectRef::of(&map);
     let uid = map["metadata"]["uid"].as_str().context("the UID")?;
     let version = map["metadata"]["resourceVersion"].as_str().context("the version")?;
@@ -139,14 +142,14 @@ async fn deletion_with_a_stale_fence_is_refused() -> Result<()> {
         ("another version", Fence::new(uid, "1")),
         ("another UID at any version", Fence::new(namesake, "")),
     ] {
-        let refused = world.objects.delete(&object, fence).await;
+        let refused = world.objects.delete(&HERE, &object, fence).await;
         assert_eq!(refused.err().map(|error| error.kind), Some(ErrorKind::Conflict), "{name}");
     }
-    let unfenced = world.objects.delete(&object, Fence::new("", "")).await;
+    let unfenced = world.objects.delete(&HERE, &object, Fence::new("", "")).await;
     assert_eq!(unfenced.err().map(|error| error.kind), Some(ErrorKind::Invalid), "no fence at all");
-    assert_eq!(world.objects.read(&object).await?.as_ref(), Some(&map), "nothing was changed");
+    assert_eq!(world.objects.read(&HERE, &object).await?.as_ref(), Some(&map), "nothing was changed");
     assert_eq!(world.delete(&map).await?, Deletion::Gone);
-    assert_eq!(world.objects.read(&object).await?, None);
+    assert_eq!(world.objects.read(&HERE, &object).await?, None);
     Ok(())
 }
 

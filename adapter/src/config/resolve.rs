@@ -25,7 +25,7 @@ use super::version::{Agreement, compare};
 use super::{AdapterConfig, ApiConfig, AuthConfig, KubernetesConfig};
 use super::{dump, maestro, signing};
 
-pub(super) const SECOND: Duration = Duration::from_secs(1);
+const SECOND: Duration = Duration::from_secs(1);
 /// The most threads that handle events: more wake each other more than they help.
 const MAX_WORKERS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(63);
 

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 
+use lifecycle_maestro::config::spec::MaestroSpec;
 use lifecycle_service::settings::{HealthSpec, LogSpec, MetricsSpec};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -133,72 +134,6 @@ pub struct KubernetesSpec {
     pub qps: Option<f64>,
     /// How many requests may exceed `qps` at once.
     pub burst: Option<i64>,
-}
-
-/// The connection to Maestro.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct MaestroSpec {
-    /// Host and port of Maestro's gRPC server for sources, such as `maestro-grpc:8090`. Required.
-    pub grpc_server_address: Option<String>,
-    /// The URL of Maestro's REST server, such as `https://maestro:8000`. Required.
-    pub http_server_address: Option<String>,
-    /// The source of the events that the adapter sends to Maestro, which owns its works. Adapters with the same source find
-    /// each other's works. Required.
-    pub source_id: Option<String>,
-    /// Accepted for compatibility; it has no effect.
-    pub client_id: Option<String>,
-    /// How the adapter authenticates to Maestro.
-    pub auth: Option<MaestroAuthSpec>,
-    /// The timeout of one request; 10s by default.
-    pub timeout: Option<String>,
-    /// Accepted for compatibility; it has no effect.
-    pub server_healthiness_timeout: Option<String>,
-    /// Accepted for compatibility; it has no effect.
-    pub retry_attempts: Option<i64>,
-    /// Accepted for compatibility; it has no effect.
-    pub keepalive: Option<KeepaliveSpec>,
-    /// Whether to speak gRPC without TLS, and to accept any certificate of the REST server.
-    #[serde(default)]
-    pub insecure: bool,
-}
-
-/// How the adapter authenticates to Maestro.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct MaestroAuthSpec {
-    /// Accepted for compatibility; it has no effect.
-    #[serde(rename = "type")]
-    pub kind: Option<String>,
-    /// Files of certificates and keys.
-    pub tls_config: Option<TlsSpec>,
-    /// A file with a bearer token, which is read again when it changes.
-    pub token_file: Option<String>,
-}
-
-/// Files of certificates and keys.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct TlsSpec {
-    /// The file of the certificate authority for the gRPC server; required unless `insecure`. This and the other files are
-    /// read again at each new connection.
-    pub ca_file: Option<String>,
-    /// The file of the client's certificate, for mutual TLS.
-    pub cert_file: Option<String>,
-    /// The file of the client's private key.
-    pub key_file: Option<String>,
-    /// The file of the certificate authority for the HTTP server; `ca_file` by default.
-    pub http_ca_file: Option<String>,
-}
-
-/// Keep-alive pings of the gRPC connection.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct KeepaliveSpec {
-    /// The interval between pings.
-    pub time: Option<String>,
-    /// How long the client waits for the answer to a ping.
-    pub timeout: Option<String>,
 }
 
 /// The labels that the adapter writes onto every object.

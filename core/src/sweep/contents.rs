@@ -10,6 +10,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Candidate, Policy};
+use crate::destination::Destination;
 use crate::id::GroupVersionKind;
 use crate::object_ref::ObjectRef;
 
@@ -86,12 +87,14 @@ impl Contents {
     }
 
     /// Adds an object of the kind with this index. `is_orphan` says that its API resource is gone: then it may go with
-    /// an owner that is an orphan of the same API resource.
+    /// an owner that is an orphan of the same API resource. A namespace of this cluster has nothing of another one's.
     pub fn add(&mut self, kind: usize, candidate: &Candidate, is_orphan: bool) {
         if let Some((_, has_objects)) = self.kinds.get_mut(kind) {
             *has_objects = true;
         }
-        if let Some(namespace) = candidate.object.namespace.as_ref().filter(|name| !self.namespaces.contains(*name)) {
+        let is_here = candidate.destination == Destination::ThisCluster;
+        let is_new = |name: &&String| is_here && !self.namespaces.contains(*name);
+        if let Some(namespace) = candidate.object.namespace.as_ref().filter(is_new) {
             self.namespaces.insert(namespace.clone());
         }
         for owner in &candidate.owners {

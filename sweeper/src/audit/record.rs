@@ -1,6 +1,7 @@
 //! One line of the audit file. Pure.
 
 use jiff::Timestamp;
+use lifecycle_core::destination::Destination;
 use lifecycle_core::sweep::Candidate;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -60,6 +61,9 @@ pub enum Action {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Identity {
+    /// The consumer of Maestro to whose cluster the object is sent; `None` for an object of this cluster.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub consumer: Option<String>,
     /// Group and version.
     pub api_version: String,
     /// The kind.
@@ -73,11 +77,21 @@ pub struct Identity {
 }
 
 impl Identity {
+    /// Where the object lives, or lived.
+    #[must_use]
+    pub fn destination(&self) -> Destination {
+        self.consumer.clone().map_or(Destination::ThisCluster, Destination::Consumer)
+    }
+
     /// Returns the identity of a judged object.
     #[must_use]
     pub fn of(candidate: &Candidate) -> Self {
         let object = &candidate.object;
         Self {
+            consumer: match &candidate.destination {
+                Destination::ThisCluster => None,
+                Destination::Consumer(name) => Some(name.clone()),
+            },
             api_version: object.kind.api_version(),
             kind: object.kind.kind.clone(),
             namespace: object.namespace.clone(),

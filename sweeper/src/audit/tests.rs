@@ -18,6 +18,7 @@ fn record(action: Action) -> Record {
         resource_id: "id".to_owned(),
         gone_since: None,
         object: Identity {
+            consumer: None,
             api_version: "v1".to_owned(),
             kind: "ConfigMap".to_owned(),
             namespace: None,

@@ -10,6 +10,7 @@ use lifecycle_config::diagnostics::Severity;
 use lifecycle_config::settings::Resolver;
 use lifecycle_core::proof::Signer;
 use lifecycle_core::sweep::{KindPattern, Limits, Policy, Share};
+use lifecycle_maestro::config::{self as maestro, Place};
 use lifecycle_service::files;
 use lifecycle_service::logging::Output;
 use lifecycle_service::settings::{health_listen, log, metrics_listen};
@@ -27,6 +28,9 @@ const HOUR: Duration = Duration::from_secs(3600);
 /// The default of `limits.deletions_at_once`, and its highest value.
 const DELETIONS_AT_ONCE: NonZeroUsize = NonZeroUsize::MIN.saturating_add(7);
 const MOST_AT_ONCE: NonZeroUsize = NonZeroUsize::MIN.saturating_add(99);
+
+/// Where the block of Maestro stands.
+const MAESTRO: Place = Place { key: "maestro", severity: Severity::Error, consequence: "" };
 
 /// A UUID as the API writes it.
 const UUID: &str = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}";
@@ -117,6 +121,7 @@ pub(super) fn resolve(spec: SweeperSpec, mut resolver: Resolver<'_>) -> Option<C
         &(NonZeroUsize::MIN..=MOST_AT_ONCE),
     );
     let interval = r.duration("interval", spec.interval.as_deref(), 10 * MINUTE);
+    let maestro = spec.maestro.as_ref().map(|spec| maestro::resolve(r, MAESTRO, spec).0);
     let lease = lease(r, &spec.lease);
     let log = log(r, &spec.log, Output::Stderr);
     let health_listen = health_listen(r, spec.health.listen.as_deref());
@@ -140,6 +145,7 @@ pub(super) fn resolve(spec: SweeperSpec, mut resolver: Resolver<'_>) -> Option<C
         kubeconfig: path(spec.kubernetes.kubeconfig.as_deref()),
         overridden,
         kubernetes_rate,
+        maestro,
         lease,
         audit_file: path(spec.audit.file.as_deref()),
         audit_secrets: spec.audit.secrets.unwrap_or_default(),

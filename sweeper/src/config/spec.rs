@@ -4,6 +4,7 @@
 
 use std::num::NonZeroUsize;
 
+use lifecycle_maestro::config::spec::MaestroSpec;
 use lifecycle_service::settings::{HealthSpec, LogSpec, MetricsSpec};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -43,6 +44,8 @@ pub struct SweeperSpec {
     /// The client of the Kubernetes API.
     #[serde(default)]
     pub kubernetes: KubernetesSpec,
+    /// The Maestro whose works are swept, too; none by default. Set it if an adapter has `clients.maestro`.
+    pub maestro: Option<MaestroSpec>,
     /// The Lease by which one of several replicas is the leader.
     #[serde(default)]
     pub lease: LeaseSpec,

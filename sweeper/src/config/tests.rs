@@ -105,7 +105,8 @@ fn signing_key_is_read_when_the_configuration_loads() {
 #[test]
 fn every_mistake_is_reported_at_once() {
     let text = "adapters: ['']\ngrace: 0s\nresource_id_pattern: '('\nkinds: {include: [jobs], cluster_scoped: ['*']}\n\
-                limits: {percent: 101, deletions_at_once: 0}\nlease: {duration: 10s, renew_deadline: 10s, retry: 10s}\n";
+                limits: {percent: 101, deletions_at_once: 0}\nlease: {duration: 10s, renew_deadline: 10s, retry: 10s}\n\
+                maestro: {http_server_address: 'http://maestro', timeout: x}\n";
     let said = diagnostics(text);
     for key in [
         "adapters",
@@ -118,6 +119,11 @@ fn every_mistake_is_reported_at_once() {
         "limits.deletions_at_once",
         "lease.renew_deadline",
         "lease.retry",
+        "maestro.grpc_server_address",
+        "maestro.http_server_address",
+        "maestro.source_id",
+        "maestro.timeout",
+        "maestro.auth.tls_config.ca_file",
     ] {
         assert!(said.contains(key), "{key}: {said}");
     }

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 
+use lifecycle_core::destination::Destination;
 use lifecycle_core::object_ref::ObjectRef;
 use lifecycle_core::sweep::{Approval, Candidate, Doubt};
 use lifecycle_kube::{Deletion, Discovery, Error, Fence, ServedKind};
@@ -117,16 +118,16 @@ impl Objects for Silent {
         self.0.list(kind, choice, each).await
     }
 
-    async fn read(&self, _: &ObjectRef) -> Result<Option<Value>, Error> {
+    async fn read(&self, _: &Destination, _: &ObjectRef) -> Result<Option<Value>, Error> {
         std::future::pending().await
     }
 
-    async fn create(&self, object: &Value) -> Result<Value, Error> {
-        self.0.create(object).await
+    async fn create(&self, at: &Destination, object: &Value) -> Result<Value, Error> {
+        self.0.create(at, object).await
     }
 
-    async fn delete(&self, object: &ObjectRef, fence: Fence<'_>) -> Result<Deletion, Error> {
-        self.0.delete(object, fence).await
+    async fn delete(&self, at: &Destination, object: &ObjectRef, fence: Fence<'_>) -> Result<Deletion, Error> {
+        self.0.delete(at, object, fence).await
     }
 }
 
@@ -221,16 +222,16 @@ impl<F: Fn()> Objects for Slow<F> {
         self.0.list(kind, choice, each).await
     }
 
-    async fn read(&self, object: &ObjectRef) -> Result<Option<Value>, Error> {
-        self.0.read(object).await
+    async fn read(&self, at: &Destination, object: &ObjectRef) -> Result<Option<Value>, Error> {
+        self.0.read(at, object).await
     }
 
-    async fn create(&self, object: &Value) -> Result<Value, Error> {
-        self.0.create(object).await
+    async fn create(&self, at: &Destination, object: &Value) -> Result<Value, Error> {
+        self.0.create(at, object).await
     }
 
-    async fn delete(&self, object: &ObjectRef, fence: Fence<'_>) -> Result<Deletion, Error> {
-        let deletion = self.0.delete(object, fence).await;
+    async fn delete(&self, at: &Destination, object: &ObjectRef, fence: Fence<'_>) -> Result<Deletion, Error> {
+        let deletion = self.0.delete(at, object, fence).await;
         (self.2)();
         tokio::time::advance(self.1).await;
         deletion

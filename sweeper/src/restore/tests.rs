@@ -16,6 +16,7 @@ fn record(name: &str, uid: &str, action: Action) -> Line {
         resource_id: format!("owner-of-{name}"),
         gone_since: None,
         object: Identity {
+            consumer: None,
             api_version: "v1".to_owned(),
             kind: "ConfigMap".to_owned(),
             namespace: Some("team".to_owned()),
@@ -186,18 +187,18 @@ impl Objects for Fake {
         unreachable!("a restore lists nothing")
     }
 
-    async fn read(&self, _: &ObjectRef) -> Result<Option<Value>, Error> {
+    async fn read(&self, _: &Destination, _: &ObjectRef) -> Result<Option<Value>, Error> {
         Ok(self.live.clone())
     }
 
-    async fn create(&self, object: &Value) -> Result<Value, Error> {
+    async fn create(&self, _: &Destination, object: &Value) -> Result<Value, Error> {
         match self.answer {
             None => Ok(object.clone()),
             Some(kind) => Err(Error { kind, call: "create".to_owned(), status: None, message: "refused".to_owned() }),
         }
     }
 
-    async fn delete(&self, _: &ObjectRef, _: Fence<'_>) -> Result<Deletion, Error> {
+    async fn delete(&self, _: &Destination, _: &ObjectRef, _: Fence<'_>) -> Result<Deletion, Error> {
         unreachable!("a restore deletes nothing")
     }
 }

@@ -396,16 +396,16 @@ impl Objects for Unreadable<'_> {
         self.world.list(kind, choice, each).await
     }
 
-    async fn read(&self, object: &ObjectRef) -> Result<Option<Value>, Error> {
-        self.world.read(object).await
+    async fn read(&self, at: &Destination, object: &ObjectRef) -> Result<Option<Value>, Error> {
+        self.world.read(at, object).await
     }
 
-    async fn create(&self, object: &Value) -> Result<Value, Error> {
-        self.world.create(object).await
+    async fn create(&self, at: &Destination, object: &Value) -> Result<Value, Error> {
+        self.world.create(at, object).await
     }
 
-    async fn delete(&self, object: &ObjectRef, fence: Fence<'_>) -> Result<Deletion, Error> {
-        self.world.delete(object, fence).await
+    async fn delete(&self, at: &Destination, object: &ObjectRef, fence: Fence<'_>) -> Result<Deletion, Error> {
+        self.world.delete(at, object, fence).await
     }
 }
 

@@ -20,3 +20,4 @@ mod late_word;
 mod ready;
 mod replicas;
 mod unknown_answers;
+mod works;

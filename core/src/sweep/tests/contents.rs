@@ -41,6 +41,12 @@ fn labelled_objects_of_any_adapter_go_with_their_namespace() {
 }
 
 #[test]
+fn namespace_of_this_cluster_has_nothing_of_another_ones() {
+    let remote = Candidate { destination: Destination::Consumer("team".to_owned()), ..candidate() };
+    assert!(!contents(&[remote]).must_outlive(&cluster_scoped("v1", "Namespace", "team")));
+}
+
+#[test]
 fn objects_of_a_custom_kind_go_with_its_definition() {
     let definition = |name: &str| cluster_scoped("apiextensions.k8s.io/v1", "CustomResourceDefinition", name);
     let mut contents = Contents::of(["gadgets.x.io", "widgets.x.io", "widgets.x.io", "gizmos.x.io"].map(str::to_owned));

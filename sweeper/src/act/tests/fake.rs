@@ -3,6 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
+use lifecycle_core::destination::Destination;
 use lifecycle_core::object_ref::ObjectRef;
 use lifecycle_core::sweep::Candidate;
 use lifecycle_kube::{Deletion, Discovery, Error, ErrorKind, Fence, ServedKind};
@@ -93,11 +94,11 @@ impl Objects for Fake {
         unreachable!("a deletion lists nothing")
     }
 
-    async fn read(&self, object: &ObjectRef) -> Result<Option<Value>, Error> {
+    async fn read(&self, _: &Destination, object: &ObjectRef) -> Result<Option<Value>, Error> {
         self.call("get", object, || Ok(self.objects.borrow().get(&object.name).cloned().flatten())).await
     }
 
-    async fn create(&self, object: &Value) -> Result<Value, Error> {
+    async fn create(&self, _: &Destination, object: &Value) -> Result<Value, Error> {
         self.call("create", &ObjectRef::of(object), || {
             self.created.borrow_mut().push(object.clone());
             Ok(object.clone())
@@ -105,7 +106,7 @@ impl Objects for Fake {
         .await
     }
 
-    async fn delete(&self, object: &ObjectRef, fence: Fence<'_>) -> Result<Deletion, Error> {
+    async fn delete(&self, _: &Destination, object: &ObjectRef, fence: Fence<'_>) -> Result<Deletion, Error> {
         self.call("delete", object, || {
             let mut objects = self.objects.borrow_mut();
             let Some(entry) = objects.get_mut(&object.name) else { return Ok(Deletion::Gone) };
@@ -123,7 +124,7 @@ impl Objects for Fake {
         .await
     }
 
-    async fn dry_run_delete(&self, object: &ObjectRef, _: Fence<'_>) -> Result<(), Error> {
+    async fn dry_run_delete(&self, _: &Destination, object: &ObjectRef, _: Fence<'_>) -> Result<(), Error> {
         self.call("dry-run", object, || Ok(())).await
     }
 }
