@@ -40,11 +40,12 @@ impl Works {
         Self { maestro }
     }
 
-    /// Passes the chosen works to `each`; holds one page at a time. No namespace of this cluster has works.
+    /// Passes the chosen works to `each`; holds one page at a time, and what a candidate has of each work. No namespace of this
+    /// cluster has works.
     ///
     /// # Errors
     ///
-    /// A page could not be read. `each` may have seen works of earlier pages.
+    /// A page could not be read; `each` has seen no work.
     pub async fn list(&self, choice: Choice<'_>, each: &mut dyn FnMut(Candidate)) -> Result<(), Error> {
         let Choice::Labelled(label) = choice else { return Ok(()) };
         // The client's futures are `Send`, and `each` is not.

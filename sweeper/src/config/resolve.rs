@@ -20,6 +20,7 @@ use super::spec::{LeaseSpec, SweeperSpec};
 use super::{ApiConfig, Config};
 use crate::inventory::KindFilter;
 use crate::leader;
+use crate::works;
 
 const SECOND: Duration = Duration::from_secs(1);
 const MINUTE: Duration = Duration::from_secs(60);
@@ -122,6 +123,13 @@ pub(super) fn resolve(spec: SweeperSpec, mut resolver: Resolver<'_>) -> Option<C
     );
     let interval = r.duration("interval", spec.interval.as_deref(), 10 * MINUTE);
     let maestro = spec.maestro.as_ref().map(|spec| maestro::resolve(r, MAESTRO, spec).0);
+    if maestro.is_some() && !filter.selects(&works::kind()) {
+        r.warn(
+            "maestro",
+            "is set, and `kinds` leaves its works out, so none is swept",
+            "write `ManifestWork` into `kinds.include`, or remove it from `kinds.exclude`",
+        );
+    }
     let lease = lease(r, &spec.lease);
     let log = log(r, &spec.log, Output::Stderr);
     let health_listen = health_listen(r, spec.health.listen.as_deref());

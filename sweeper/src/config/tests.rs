@@ -180,3 +180,19 @@ fn missing_signing_key_is_a_warning_that_names_the_risk() {
     let said = parse("sweeper.yaml", LEAST, &Environment::new(), &Flags::new()).unwrap().1.to_string();
     assert!(said.contains("signing_key_files") && said.contains("by the names of their adapters alone"), "{said}");
 }
+
+#[test]
+fn kinds_that_leave_out_the_works_of_maestro_are_a_warning() {
+    let maestro =
+        "maestro: {grpc_server_address: 'm:1', http_server_address: 'http://m:2', source_id: s, insecure: true}";
+    for (kinds, is_swept) in [
+        ("{}", true),
+        ("{include: [ManifestWork]}", true),
+        ("{include: [core/ConfigMap]}", false),
+        ("{exclude: [work.open-cluster-management.io/*]}", false),
+    ] {
+        let text = format!("adapters: [a]\napi: {{base_url: 'http://api'}}\nkinds: {kinds}\n{maestro}\n");
+        let (_, warnings) = parse("sweeper.yaml", &text, &Environment::new(), &Flags::new()).unwrap();
+        assert_eq!(!warnings.to_string().contains("leaves its works out"), is_swept, "{kinds}: {warnings}");
+    }
+}
