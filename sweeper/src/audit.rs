@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value;
 
-pub use self::record::{Action, FORMAT, Identity, Record};
+pub use self::record::{Action, FORMAT, Identity, Record, SECRET_DATA};
 pub(crate) use self::sink::Sink;
 use self::sink::{AppendOnly, Nowhere, Stdout};
 

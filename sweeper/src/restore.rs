@@ -17,7 +17,7 @@ use lifecycle_core::id::GroupVersionKind;
 use lifecycle_core::object_ref::ObjectRef;
 use serde_json::Value;
 
-use crate::audit::{Action, Line, Record};
+use crate::audit::{Action, Line, Record, SECRET_DATA};
 use crate::objects::Objects;
 
 /// Which deleted objects to restore: those that satisfy every condition.
@@ -210,9 +210,10 @@ fn report(recorded: &Recorded, result: Result<String, String>, lines: &mut impl 
     writeln!(lines, "{line}")
 }
 
-/// Refuses a Secret whose data the record lacks. An empty Secret would look restored, and break its readers later.
+/// Refuses a Secret, or a work with one in it, whose data the record lacks. An empty Secret would look restored, and break its readers later.
 fn check_data(recorded: &Recorded) -> Result<(), String> {
-    if recorded.omitted.iter().any(|field| field == "data" || field == "stringData") {
+    let is_data = |field: &String| SECRET_DATA.contains(&field.rsplit('.').next().unwrap_or_default());
+    if recorded.omitted.iter().any(is_data) {
         return Err("its data were not recorded, as `audit.secrets` was not set when it was deleted".to_owned());
     }
     Ok(())

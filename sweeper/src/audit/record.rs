@@ -101,6 +101,20 @@ impl Identity {
     }
 }
 
+/// The fields with the data of a Secret.
+pub const SECRET_DATA: [&str; 2] = ["data", "stringData"];
+
+/// Where an object is a Secret, or a `ManifestWork` has one in it: as a JSON pointer, and as the beginning of a field's name.
+fn secrets(live: &Value) -> Vec<(String, String)> {
+    const MANIFESTS: &str = "/spec/workload/manifests";
+    let inside = live.pointer(MANIFESTS).and_then(Value::as_array).map_or(0, Vec::len);
+    let inside = (0..inside).map(|at| (format!("{MANIFESTS}/{at}"), format!("spec.workload.manifests[{at}].")));
+    let is =
+        |place: &str, key: &str, value: &str| live.pointer(&format!("{place}/{key}")).is_some_and(|it| it == value);
+    let all = std::iter::once((String::new(), String::new())).chain(inside);
+    all.filter(|(place, _)| is(place, "apiVersion", "v1") && is(place, "kind", "Secret")).collect()
+}
+
 /// Takes the fields out of a manifest that a record must not have, or need not have; returns their names.
 ///
 /// `managedFields` say who set which field; they are often longer than the rest of the object, and an object that is
@@ -115,10 +129,16 @@ pub(super) fn manifest(live: &Value, with_secrets: bool) -> (Value, Vec<String>)
         }
     };
     omit("/metadata", "managedFields", "metadata.managedFields".to_owned());
-    let is = |key: &str, value: &str| live.get(key).and_then(Value::as_str) == Some(value);
-    if is("apiVersion", "v1") && is("kind", "Secret") && !with_secrets {
-        omit("", "data", "data".to_owned());
-        omit("", "stringData", "stringData".to_owned());
+    let secrets = if with_secrets { Vec::new() } else { secrets(live) };
+    for (place, name) in &secrets {
+        for key in SECRET_DATA {
+            omit(place, key, format!("{name}{key}"));
+        }
+        let annotation = format!("{name}metadata.annotations[{LAST_APPLIED}]");
+        omit(&format!("{place}/metadata/annotations"), LAST_APPLIED, annotation);
+    }
+    if !secrets.is_empty() {
+        // A work's own has the Secrets in it.
         omit("/metadata/annotations", LAST_APPLIED, format!("metadata.annotations[{LAST_APPLIED}]"));
     }
     (manifest, omitted)

@@ -100,6 +100,32 @@ fn secrets_are_recorded_only_on_request() {
     assert_eq!(record::manifest(&map, false), (map, Vec::new()), "only Secrets are confidential");
 }
 
+#[test]
+fn secrets_in_a_work_are_recorded_only_on_request() {
+    let last_applied = "kubectl.kubernetes.io/last-applied-configuration";
+    let annotated = json!({ "annotations": { last_applied: "{}" } });
+    let secret =
+        json!({ "apiVersion": "v1", "kind": "Secret", "stringData": { "a": "secret" }, "metadata": annotated });
+    let map = json!({ "apiVersion": "v1", "kind": "ConfigMap", "data": { "a": "b" } });
+    let work = json!({ "apiVersion": "work.open-cluster-management.io/v1", "kind": "ManifestWork",
+                       "metadata": annotated, "spec": { "workload": { "manifests": [map, secret] } } });
+    let (manifest, omitted) = record::manifest(&work, false);
+    assert_eq!(manifest["spec"]["workload"]["manifests"][0], map);
+    assert_eq!(
+        manifest["spec"]["workload"]["manifests"][1],
+        json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "annotations": {} } })
+    );
+    assert_eq!(
+        omitted,
+        [
+            "spec.workload.manifests[1].stringData".to_owned(),
+            format!("spec.workload.manifests[1].metadata.annotations[{last_applied}]"),
+            format!("metadata.annotations[{last_applied}]"),
+        ]
+    );
+    assert_eq!(record::manifest(&work, true), (work, Vec::new()));
+}
+
 /// Writes only once it is allowed to.
 struct Blocked(mpsc::Receiver<()>);
 

@@ -234,10 +234,12 @@ async fn each_object_has_a_line_and_failures_count() {
 #[tokio::test]
 async fn secret_without_its_data_is_not_created() {
     let fake = Fake { answer: None, live: None };
-    let omitted = vec!["metadata.managedFields".to_owned(), "data".to_owned()];
-    let lines = [record("a", "1", Action::Delete { manifest: json!({}), omitted })];
-    let (is_complete, text) = restored(&fake, &lines, false).await;
-    assert!(!is_complete && text.contains("its data were not recorded"), "{text}");
+    for field in ["data", "spec.workload.manifests[1].stringData"] {
+        let omitted = vec!["metadata.managedFields".to_owned(), field.to_owned()];
+        let lines = [record("a", "1", Action::Delete { manifest: json!({}), omitted })];
+        let (is_complete, text) = restored(&fake, &lines, false).await;
+        assert!(!is_complete && text.contains("its data were not recorded"), "{field}: {text}");
+    }
 }
 
 #[tokio::test]
