@@ -83,6 +83,8 @@ pub struct Parts {
     pub kinds: Vec<Kind>,
     /// The key by which adapters sign ownership proofs, and the sweeper checks them; `None` for objects without proofs.
     pub signing_key: Option<String>,
+    /// The block of configuration files by which adapters and the sweeper reach Maestro; `None` without one.
+    pub maestro: Option<Value>,
 }
 
 /// The name of the file with the signing key.
@@ -180,6 +182,10 @@ impl Parts {
         });
         let signing = json!({ "signing": { "key_file": SIGNING_KEY } });
         let deployment = if self.signing_key.is_some() { merge(deployment, &signing) } else { deployment };
+        let deployment = match &self.maestro {
+            Some(maestro) => merge(deployment, &json!({ "clients": { "maestro": maestro } })),
+            None => deployment,
+        };
         self.with_signing_key(Setup::new("hyperfleet-adapter"))
             .arguments(&["serve"])
             .file("--config", "adapter.yaml", &deployment.to_string())
@@ -209,6 +215,10 @@ impl Parts {
         });
         let keys = json!({ "signing_key_files": [SIGNING_KEY] });
         let config = if self.signing_key.is_some() { merge(config, &keys) } else { config };
+        let config = match &self.maestro {
+            Some(maestro) => merge(config, &json!({ "maestro": maestro })),
+            None => config,
+        };
         let text = merge(config, settings).to_string();
         self.with_signing_key(Setup::new("sweeper")).arguments(&["run"]).file("--config", "sweeper.yaml", &text)
     }

@@ -61,6 +61,9 @@ pub struct Up {
     /// How often the Sentinel looks, and how soon it announces a resource again.
     #[arg(long, value_enum, default_value_t)]
     pub cadence: Pace,
+    /// Starts a Maestro, through which the adapter `foundation` writes to a remote cluster.
+    #[arg(long)]
+    pub maestro: bool,
     /// Installs and builds nothing first: every program is there already.
     #[arg(long)]
     pub no_build: bool,
@@ -161,17 +164,31 @@ mod tests {
 
     #[test]
     fn no_command_starts_the_system() {
-        let no_swap = Swapped::default();
-        let up = Up { cadence: Pace::Production, no_build: true, node: true, no_demo: false, swapped: no_swap };
+        let plain = Up {
+            cadence: Pace::Fast,
+            maestro: false,
+            no_build: false,
+            node: false,
+            no_demo: false,
+            swapped: Swapped::default(),
+        };
+        let up = Up { cadence: Pace::Production, no_build: true, node: true, ..plain.clone() };
         let swapped = Swapped { adapter_program: Some("a".into()), ..Swapped::default() };
-        let with_swapped = Up { cadence: Pace::Fast, no_build: false, node: false, no_demo: false, swapped };
+        let with_swapped = Up { swapped, ..plain.clone() };
+        let remote = Up { maestro: true, node: true, ..plain.clone() };
+        let remote_and_swapped = Up { maestro: true, ..with_swapped.clone() };
         let bench = Bench { clusters: 5, cadence: Pace::Production, steady: 60, no_build: false };
-        let cases: [(&[&str], Option<Invocation>); 9] = [
+        let cases: [(&[&str], Option<Invocation>); 14] = [
             (&["stack", "kubelet"], Some(Invocation::Kubelet(SocketAddr::from(([0, 0, 0, 0], 8080))))),
             (&["stack", "bench", "--clusters", "5"], Some(Invocation::Bench(bench))),
             (&["stack", "bench", "--clusters", "0"], None),
             (&["stack", "--cadence", "production", "--no-build", "--node"], Some(Invocation::Up(up))),
             (&["stack", "--adapter-program", "a"], Some(Invocation::Up(with_swapped))),
+            (&["stack"], Some(Invocation::Up(plain))),
+            (&["stack", "--maestro", "--node"], Some(Invocation::Up(remote))),
+            (&["stack", "--maestro", "--adapter-program", "a"], Some(Invocation::Up(remote_and_swapped))),
+            (&["stack", "--maestro", "demo", "stuck"], None),
+            (&["stack", "bench", "--maestro"], None),
             (&["stack", "--adapter-ports", "1,2"], None),
             (&["stack", "demo", "force-delete"], Some(Invocation::Demo(Story::ForceDelete))),
             (&["stack", "--no-build", "demo", "stuck"], None),

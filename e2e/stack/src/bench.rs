@@ -54,7 +54,7 @@ pub(crate) async fn bench(place: &Place, options: &Bench) -> Result<()> {
     }
     let cadence = options.cadence.cadence();
     let swap = Swap::default();
-    let design = Design { cadence, tasks: &layout::FLEET, has_node: false, is_watched: false, swap };
+    let design = Design { cadence, tasks: &layout::FLEET, has_remote: false, has_node: false, is_watched: false, swap };
     with_system(place, &design, async |system: &System| {
         let measured = measure(system, options).await?;
         report::tell(&measured);

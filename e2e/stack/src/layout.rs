@@ -9,6 +9,7 @@ use lifecycle_e2e::process::Setup;
 use serde_json::{Value, json};
 
 use crate::part::Plan;
+use crate::remote;
 use crate::swap::Swap;
 
 /// The adapter that makes the namespace and the settings.
@@ -31,6 +32,12 @@ pub(crate) type Task = (&'static str, &'static str);
 pub(crate) const TASKS: [Task; 2] =
     [(FOUNDATION, include_str!("tasks/foundation.yaml")), (PROVISIONER, include_str!("tasks/provisioner.yaml"))];
 
+/// The same adapters, with a foundation on a remote cluster.
+pub(crate) const TASKS_OVER_MAESTRO: [Task; 2] = [
+    (FOUNDATION, include_str!("tasks/foundation-maestro.yaml")),
+    (PROVISIONER, include_str!("tasks/provisioner.yaml")),
+];
+
 /// The adapters of measurements: the second one waits for the first one's report.
 pub(crate) const FLEET: [Task; 2] =
     [("first", include_str!("tasks/fleet.yaml")), ("second", include_str!("tasks/fleet.yaml"))];
@@ -41,6 +48,8 @@ pub(crate) struct Design {
     pub(crate) cadence: Cadence,
     /// The adapters, in the order in which they start.
     pub(crate) tasks: &'static [Task],
+    /// Whether there is a remote cluster behind Maestro, for the adapter [`FOUNDATION`].
+    pub(crate) has_remote: bool,
     /// Whether Kubernetes has a node that runs Pods.
     pub(crate) has_node: bool,
     /// Whether somebody watches: then the sweeper, the exporter and Prometheus look every few seconds, and adapters log
@@ -66,17 +75,20 @@ pub(crate) fn plans(parts: &Parts, design: &Design) -> Result<Vec<Plan>> {
     for &(name, task) in design.tasks {
         // Adapters before the Sentinel: they declare the queues that its first events go to.
         let task = swap.task.as_deref().filter(|_| name == PROVISIONER).unwrap_or(task);
+        // An adapter whose task uses no Maestro warns of one.
+        let parts = Parts { maestro: parts.maestro.clone().filter(|_| name == FOUNDATION), ..parts.clone() };
         let setup = |parts: &Parts, ports| {
             let adapter = parts.adapter(ports, name, CLUSTERS, task);
-            adapter.variable("RECORDS_NAMESPACE", RECORDS).variable("LOG_LEVEL", level)
+            let adapter = adapter.variable("RECORDS_NAMESPACE", RECORDS).variable("CONSUMER", remote::CONSUMER);
+            adapter.variable("LOG_LEVEL", level)
         };
         plans.push(match &swap.adapter {
             Some((program, ports)) if name == PROVISIONER => {
                 // A Go adapter knows no signing key.
-                let parts = Parts { signing_key: None, ..parts.clone() };
+                let parts = Parts { signing_key: None, ..parts };
                 plan_at(*ports, name, setup(&parts, *ports).by(Some(program)))
             }
-            _ => plan(name, |ports| setup(parts, ports))?,
+            _ => plan(name, |ports| setup(&parts, ports))?,
         });
     }
     let sentinel = |ports| parts.sentinel(ports, CLUSTERS, design.cadence).by(swap.sentinel.as_deref());

@@ -29,6 +29,8 @@ pub(crate) struct Running {
     pub(crate) api: String,
     /// A kubeconfig file of an administrator.
     pub(crate) kubeconfig: PathBuf,
+    /// Maestro's REST interface, without a path; `None` if no adapter writes to a remote cluster.
+    pub(crate) maestro: Option<String>,
     /// The namespace of what outlives clusters.
     pub(crate) records_namespace: String,
     /// Prometheus.

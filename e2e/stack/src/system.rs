@@ -21,6 +21,7 @@ use crate::layout::{self, Design};
 use crate::part::{Part, Plan};
 use crate::place::{Claim, Place, Running};
 use crate::prometheus;
+use crate::remote::Remote;
 use crate::terminal::{good, say, step};
 
 /// The prefix of the topics.
@@ -39,6 +40,14 @@ pub(crate) struct System {
     pub(crate) processes: Vec<(String, u32)>,
 }
 
+/// What is to be stopped besides the servers.
+#[derive(Default)]
+struct Started {
+    /// Ends after the parts, which write to it.
+    remote: Option<Remote>,
+    parts: Vec<Part>,
+}
+
 /// Starts a system, does the work, and returns after everything has stopped: at the work's end, or at a signal.
 pub(crate) async fn with_system(
     place: &Place,
@@ -48,12 +57,12 @@ pub(crate) async fn with_system(
     let claim = place.claim()?;
     let stop = shutdown::listen().context("failed to listen for signals")?;
     keep_servers_in(claim.directory.join("servers"))?;
-    let mut parts = Vec::new();
+    let mut started = Started::default();
     let run = async {
-        let system = start(&claim, design, &mut parts).await?;
+        let system = start(&claim, design, &mut started).await?;
         tokio::select! {
             done = work(&system) => done,
-            _ = join_all(parts.iter_mut().map(Part::keep)) => Ok(()),
+            _ = join_all(started.parts.iter_mut().map(Part::keep)) => Ok(()),
         }
     };
     let ended = tokio::select! {
@@ -61,15 +70,16 @@ pub(crate) async fn with_system(
         () = stop.cancelled() => Ok(()),
     };
     step("Stopping: what was started last first");
-    for part in parts.iter_mut().rev() {
+    for part in started.parts.iter_mut().rev() {
         part.stop().await?;
     }
+    drop(started.remote);
     stop_servers().await?;
     say("Stopped. The logs of the parts stay until the next start.");
     ended
 }
 
-async fn start(claim: &Claim, design: &Design, started: &mut Vec<Part>) -> Result<System> {
+async fn start(claim: &Claim, design: &Design, started: &mut Started) -> Result<System> {
     step("Starting the servers");
     let begin = Instant::now();
     let control_plane = async {
@@ -91,6 +101,11 @@ async fn start(claim: &Claim, design: &Design, started: &mut Vec<Part>) -> Resul
     let (control_plane, broker, database) = tokio::try_join!(control_plane, broker, database)?;
     let client = control_plane.client().await?;
     make_namespace(&client, layout::RECORDS).await?;
+    if design.has_remote {
+        let remote = Remote::start(client.clone()).await?;
+        up_line("Maestro", &format!("{} (REST), {} (gRPC)", remote.rest_url(), remote.grpc_address()));
+        started.remote = Some(remote);
+    }
 
     step("Starting the parts");
     let api_port = free_port()?;
@@ -103,6 +118,7 @@ async fn start(claim: &Claim, design: &Design, started: &mut Vec<Part>) -> Resul
         kubeconfig: control_plane.kubeconfig_path().to_owned(),
         kinds: layout::kinds(design.tasks),
         signing_key: Some(layout::SIGNING_KEY.to_owned()),
+        maestro: started.remote.as_ref().map(Remote::block),
     };
     let plans = layout::plans(&parts, design)?;
     let interval = if design.is_watched { "2s" } else { "30s" };
@@ -110,6 +126,7 @@ async fn start(claim: &Claim, design: &Design, started: &mut Vec<Part>) -> Resul
     let running = Running {
         api: parts.api_url.clone(),
         kubeconfig: parts.kubeconfig.clone(),
+        maestro: started.remote.as_ref().map(|remote| remote.rest_url().to_owned()),
         records_namespace: layout::RECORDS.to_owned(),
         prometheus: prometheus.address.clone(),
         stuck: stuck_page(&plans),
@@ -121,11 +138,11 @@ async fn start(claim: &Claim, design: &Design, started: &mut Vec<Part>) -> Resul
     for plan in plans.into_iter().chain([prometheus]) {
         let part = Part::start(plan, &claim.directory).await?;
         up_line(&part.plan().name, &part.plan().address);
-        started.push(part);
+        started.parts.push(part);
     }
     claim.publish(&running)?;
     say(&format!("Everything is up after {:.1} s.\n", begin.elapsed().as_secs_f32()));
-    let processes = started.iter().filter_map(|part| Some((part.plan().name.clone(), part.id()?))).collect();
+    let processes = started.parts.iter().filter_map(|part| Some((part.plan().name.clone(), part.id()?))).collect();
     let topic = parts.topic(layout::CLUSTERS);
     Ok(System { running, client, control_plane, broker, database, topic, processes })
 }

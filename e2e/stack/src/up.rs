@@ -11,13 +11,15 @@ use crate::layout::{self, Design};
 use crate::place::{Place, Running};
 use crate::system::{System, with_system};
 use crate::terminal::{say, step};
-use crate::{demo, fake_kubelet, look};
+use crate::{demo, fake_kubelet, look, works};
 
 /// Starts the system, and returns after a signal has stopped it.
 pub(crate) async fn up(place: &Place, options: &Up) -> Result<()> {
     let cadence = options.cadence.cadence();
     let swap = options.swapped.resolve()?;
-    let design = Design { cadence, tasks: &layout::TASKS, has_node: options.node, is_watched: true, swap };
+    let tasks = if options.maestro { &layout::TASKS_OVER_MAESTRO } else { &layout::TASKS };
+    let (has_remote, has_node) = (options.maestro, options.node);
+    let design = Design { cadence, tasks, has_remote, has_node, is_watched: true, swap };
     with_system(place, &design, async |system: &System| {
         let guide = async {
             if !options.no_demo {
@@ -39,15 +41,16 @@ pub(crate) async fn up(place: &Place, options: &Up) -> Result<()> {
 
 async fn explain(running: &Running) {
     step("Look at it, from another terminal");
+    let resources = ("resources", format!("curl {}/api/hyperfleet/v1/clusters", running.api));
+    let works = running.maestro.as_ref().map(|maestro| ("works", format!("curl {}", works::list(maestro))));
     let lines = [
-        ("resources", format!("curl {}/api/hyperfleet/v1/clusters", running.api)),
         ("objects", look::objects(&running.kubeconfig, "get configmaps,jobs -A", "/api/v1/configmaps")),
         ("metrics", look::prometheus(&running.prometheus, "/targets", "/api/v1/targets").await),
         ("stuck", running.stuck.clone()),
         ("logs", running.logs.clone()),
         ("stories", "cargo run --bin stack -- demo delete|force-delete|stuck|disown|history|debounce".to_owned()),
     ];
-    for (what, how) in lines {
+    for (what, how) in [resources].into_iter().chain(works).chain(lines) {
         say(&format!("    {what:<10} {how}"));
     }
     say("Control-C stops everything.");

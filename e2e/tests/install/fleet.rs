@@ -62,6 +62,7 @@ impl Fleet {
                 ..Kind::default()
             }],
             signing_key: None,
+            maestro: None,
         };
         let topic = Topic::declare(&broker, parts.topic("clusters")).await?;
         // Declare the queues now, so that the Sentinel's first events are not lost.

@@ -119,6 +119,7 @@ impl System {
             kubeconfig: servers.kubeconfig,
             kinds,
             signing_key: None,
+            maestro: None,
         };
         let mut topics = Vec::new();
         for kind in &parts.kinds {

@@ -1,6 +1,6 @@
 //! What can be seen of a cluster, and what changed since the last look.
 //!
-//! In: documents of the API, and objects of Kubernetes. Out: an [`Observation`], and the lines that tell its difference from
+//! In: documents of the API, works of Maestro, and objects of Kubernetes. Out: an [`Observation`], and the lines that tell its difference from
 //! an earlier one. Pure.
 
 use std::collections::BTreeMap;
@@ -28,6 +28,7 @@ pub(super) struct Observation {
 /// A kind of objects; those that others are in come first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
+    ManifestWork,
     Namespace,
     ConfigMap,
     Job,
@@ -44,7 +45,7 @@ pub(super) struct ClusterState {
     pub(super) reconciled: String,
 }
 
-/// An object of Kubernetes, by its UID and what can be said of it.
+/// An object of Kubernetes, or a work in Maestro, by its UID and what can be said of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ObjectState {
     pub(super) uid: String,
@@ -102,6 +103,22 @@ impl ObjectState {
         Self { uid: object.uid().unwrap_or_default(), state: state.to_owned() }
     }
 
+    /// The state of a work as Maestro shows it. Its agent's conditions belong to one version.
+    pub(super) fn of_work(work: &Value) -> Self {
+        let (version, status) = (&work["version"], &work["status"]);
+        let mut conditions = status["conditions"].as_array().into_iter().flatten();
+        let is_applied = conditions.any(|condition| condition["type"] == "Applied" && condition["status"] == "True");
+        let state = if work["deleted_at"].is_string() {
+            "is being deleted".to_owned()
+        } else if status["ObservedVersion"] == *version && is_applied {
+            format!("is applied by its agent, version {version}")
+        } else {
+            format!("is not yet applied, version {version}")
+        };
+        // A later work of the same name has the same id.
+        Self { uid: format!("{}@{}", work["id"], work["created_at"]), state }
+    }
+
     /// The state of a Job, which also says how it ended.
     pub(super) fn of_job(job: &Job) -> Self {
         let conditions = job.status.as_ref().and_then(|status| status.conditions.as_ref());
@@ -122,8 +139,10 @@ impl ObjectState {
 /// The lines that tell what changed.
 pub(super) fn changes(before: &Observation, after: &Observation) -> Vec<String> {
     let mut lines = Vec::new();
-    let mut tell =
-        |(kind, name): &(Kind, String), text: &str| lines.push(line("Kubernetes", &format!("{kind:?} {name} {text}")));
+    let mut tell = |(kind, name): &(Kind, String), text: &str| {
+        let who = if *kind == Kind::ManifestWork { "Maestro" } else { "Kubernetes" };
+        lines.push(line(who, &format!("{kind:?} {name} {text}")));
+    };
     for (key, object) in &after.objects {
         let former = before.objects.get(key);
         let is_new = former.is_none_or(|former| former.uid != object.uid);

@@ -19,6 +19,7 @@ use crate::api::{Api, Cluster};
 use crate::kubernetes;
 use crate::place::Running;
 use crate::terminal::{say, step};
+use crate::works;
 
 /// How long a story waits for what it tells. The sweeper's passes and the exporter's threshold are within half a minute.
 const PATIENCE: Duration = Duration::from_secs(180);
@@ -64,14 +65,21 @@ impl Scene {
             seen.adapters = adapters(statuses);
         }
         let place = format!("cluster-{}", cluster.id);
-        let owned = ListParams::default().labels("hyperfleet.io/adapter");
+        // Kubernetes keeps this one in every namespace.
+        let others = ListParams::default().fields("metadata.name!=kube-root-ca.crt");
         let mut put = |kind: Kind, name: &str, state: ObjectState| {
             seen.objects.insert((kind, name.replace(&cluster.id, "<id>")), state);
         };
+        if let Some(maestro) = &self.running.maestro
+            && let Some(work) = works::find(maestro, &place).await?
+        {
+            let consumer = work["consumer_name"].as_str().unwrap_or("?");
+            put(Kind::ManifestWork, &format!("{consumer}/{place}"), ObjectState::of_work(&work));
+        }
         if let Some(namespace) = kube::Api::<Namespace>::all(self.kubernetes.clone()).get_opt(&place).await? {
             put(Kind::Namespace, &place, ObjectState::of(&namespace));
         }
-        let maps = kube::Api::<ConfigMap>::namespaced(self.kubernetes.clone(), &place).list(&owned).await?;
+        let maps = kube::Api::<ConfigMap>::namespaced(self.kubernetes.clone(), &place).list(&others).await?;
         for map in &maps.items {
             put(Kind::ConfigMap, &map.name_any(), ObjectState::of(map));
         }

@@ -25,7 +25,11 @@ pub(super) async fn create(scene: &Scene) -> Result<()> {
 
 pub(super) async fn delete(scene: &Scene) -> Result<()> {
     let cluster = reconciled(scene, "delete").await?;
-    scene.title("It is deleted: Jobs first, then the settings, the namespace last; the record stays, disowned");
+    let last = match scene.running.maestro {
+        None => "the settings, the namespace last",
+        Some(_) => "the work, whose agent deletes the settings and the namespace",
+    };
+    scene.title(&format!("It is deleted: Jobs first, then {last}; the record stays, disowned"));
     remove(scene, &cluster).await
 }
 
@@ -36,7 +40,11 @@ pub(super) async fn force_delete(scene: &Scene) -> Result<()> {
     scene.api.force_delete(&cluster, "a demonstration").await?;
     scene.tell("you          delete the cluster, and force the deletion");
     scene.watch(&cluster, "the end of the cluster", async |seen| Ok(seen.cluster.is_none())).await?;
-    scene.title("Two passes of the sweeper find the cluster gone: its objects are orphans, and go; the namespace last");
+    let orphans = match scene.running.maestro {
+        None => "its objects are orphans, and go; the namespace last",
+        Some(_) => "its objects and its work are orphans, and go; the agent deletes what the work made",
+    };
+    scene.title(&format!("Two passes of the sweeper find the cluster gone: {orphans}"));
     scene.watch(&cluster, "the sweep", async |seen| Ok(seen.objects.is_empty())).await?;
     scene.tell("Nothing is left. What the sweeper has deleted since its start:");
     for series in scene.series("sweeper", "hyperfleet_sweeper_deletions_total").await? {

@@ -83,6 +83,32 @@ async fn swapped_programs_start_with_the_files_and_flags_of_the_go_programs() ->
     Ok(())
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn works_on_a_remote_cluster_go_with_their_cluster() -> Result<()> {
+    let home = home()?;
+    let directory = home.path().join("stack");
+    let path = directory.to_str().context("the directory is no text")?;
+    let mut stack = start(&["--no-build", "--maestro", "--directory", path]).await?;
+    let tells = |lines: &[String], what: &str| lines.iter().any(|line| line.contains(what));
+    let lines = stack.lines();
+    for shown in ["up Maestro", "ManifestWork remote/cluster-<id> is applied by its agent, version 1"] {
+        ensure!(tells(&lines, shown), "{shown} is missing in {lines:?}");
+    }
+
+    let play = async |story: &str| run(&["demo", story, "--directory", path]).await.context(story.to_owned());
+    let (deleted, forced) = tokio::try_join!(play("delete"), play("force-delete"))?;
+    let at = |what: &str| deleted.find(what).with_context(|| format!("{what} is missing in {deleted}"));
+    let (job, work) = (at("Job provision-1 is gone")?, at("ManifestWork remote/cluster-<id> is being deleted")?);
+    ensure!(job < work, "the work went before the Job: {deleted}");
+    let swept = r#"kind="work.open-cluster-management.io/ManifestWork",outcome="terminating"} 1"#;
+    ensure!(forced.contains(swept), "the sweeper deleted no work: {forced}");
+
+    stack.signal("INT").await?;
+    let status = stack.exit().await?;
+    ensure!(status.code() == Some(0), "{status}");
+    ensure_nothing_is_left(&directory)
+}
+
 /// A temporary directory that the database server's user can enter.
 fn home() -> Result<TempDir> {
     let home = TempDir::new()?;

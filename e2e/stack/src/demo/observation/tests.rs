@@ -56,3 +56,29 @@ fn report_shows_reasons_of_what_is_not_true() {
         "generation 3: Available=False (JobFailed) Health=True Other=Unknown (no reason)"
     );
 }
+
+#[test]
+fn work_is_applied_once_its_agent_has_reported_on_this_version() {
+    let status = |observed: u32, applied: &str| {
+        let conditions = json!([{ "type": "Applied", "status": applied }]);
+        json!({ "ObservedVersion": observed, "conditions": conditions })
+    };
+    let cases = [
+        ("no report yet", json!(null), json!(null), "is not yet applied, version 2"),
+        ("a report on an older version", status(1, "True"), json!(null), "is not yet applied, version 2"),
+        ("a report on this version", status(2, "True"), json!(null), "is applied by its agent, version 2"),
+        ("a report of a failure", status(2, "False"), json!(null), "is not yet applied, version 2"),
+        ("a deletion", status(2, "True"), json!("2026-01-01T00:00:00Z"), "is being deleted"),
+    ];
+    for (name, status, deleted, expected) in cases {
+        let work = json!({ "id": "w", "created_at": "t", "version": 2, "status": status, "deleted_at": deleted });
+        assert_eq!(ObjectState::of_work(&work).state, expected, "{name}");
+    }
+}
+
+#[test]
+fn line_of_a_work_names_maestro() {
+    let work = (Kind::ManifestWork, "remote/a".to_owned());
+    let after = Observation { objects: [(work, object("1", "exists"))].into(), ..Observation::default() };
+    assert_eq!(changes(&Observation::default(), &after), ["Maestro      ManifestWork remote/a is there"]);
+}
