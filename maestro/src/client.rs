@@ -187,7 +187,7 @@ impl Maestro {
     ) -> Result<(), WriteError> {
         let (mut after, mut size) = (None::<String>, PAGE);
         loop {
-            let page = self.inner.reader.page(search, after.as_deref(), size).await;
+            let page = Box::pin(self.inner.reader.page(search, after.as_deref(), size)).await;
             let bundles = match page.map_err(|refusal| place.refused(refusal))? {
                 Page::Bundles(bundles) => bundles,
                 Page::TooLarge if size > 1 => {
@@ -343,7 +343,9 @@ impl Maestro {
 
     async fn read(&self, place: Place<'_>) -> Result<Option<Value>, WriteError> {
         let id = self.id(place.consumer, place.name);
-        let bundle = self.inner.reader.get(place.verb, &id).await.map_err(|refusal| place.refused(refusal))?;
+        // Boxed as the other requests are: the futures of HTTP clients are large, and each pass would hold several of them.
+        let bundle =
+            Box::pin(self.inner.reader.get(place.verb, &id)).await.map_err(|refusal| place.refused(refusal))?;
         let Some(bundle) = bundle else { return Ok(None) };
         let work = work::of_bundle(&bundle);
         let (name, namespace) = (&work["metadata"]["name"], &bundle["consumer_name"]);
@@ -367,7 +369,7 @@ impl Maestro {
         let write = Write { action, source, consumer: place.consumer, id, version, metadata, bundle };
         let request = event::request(&write, std::time::SystemTime::now().into())
             .map_err(|error| place.error(WriteErrorKind::Invalid, error.to_string()))?;
-        let sent = self.inner.publisher.publish(place.verb, request).await;
+        let sent = Box::pin(self.inner.publisher.publish(place.verb, request)).await;
         sent.map_err(|refusal| place.refused(refusal))
     }
 }
