@@ -204,7 +204,8 @@ async fn repeat<G: Ground>(
     for (place, outcome) in report.outcomes.iter().enumerate() {
         let failed = outcome.failure().is_some() || outcome.row == Row::EarlierFailure;
         let mut calls = second.calls.iter().enumerate();
-        let write = calls.find(|(number, entry)| written_for(&views[1], *number, &entry.call).contains(&place));
+        let write = calls
+            .find(|(number, entry)| entry.is_sent() && written_for(&views[1], *number, &entry.call).contains(&place));
         let Some((_, write)) = write.filter(|_| !failed) else { continue };
         if !has_reason_to_write((&views[0], &first.calls), (&views[1], &second.calls), place) {
             let what = format!("a second identical event makes a {} for {}", write.call.verb(), outcome.resource);

@@ -11,19 +11,19 @@ use crate::oracle::Invariant;
 use crate::sequence::{Act, Age, Delivery, EventShape, Fault, Flags, Meanwhile, Sequence, Step};
 use crate::shape::{Atom, Discovery, Flag, Gate, Naming, Patch, ResourceShape, TaskShape};
 
-fn gate(atoms: &[Atom]) -> Option<Gate> {
+pub(crate) fn gate(atoms: &[Atom]) -> Option<Gate> {
     Some(Gate(atoms.to_vec()))
 }
 
-fn event(age: Age, flags: &[(Flag, bool)]) -> EventShape {
+pub(crate) fn event(age: Age, flags: &[(Flag, bool)]) -> EventShape {
     EventShape { age, flags: flags.iter().copied().collect::<Flags>() }
 }
 
-fn delivered(event: EventShape, delivery: Delivery) -> Step {
+pub(crate) fn delivered(event: EventShape, delivery: Delivery) -> Step {
     Step::Event { event, delivery, again: false }
 }
 
-fn next_event(flags: &[(Flag, bool)]) -> Step {
+pub(crate) fn next_event(flags: &[(Flag, bool)]) -> Step {
     delivered(event(Age::Next, flags), Delivery::default())
 }
 
@@ -41,7 +41,7 @@ fn overlap(call: usize) -> Delivery {
     Delivery { pause: Some((call, vec![Meanwhile::Event(None, BTreeMap::new())])), ..Delivery::default() }
 }
 
-fn sequence(
+pub(crate) fn sequence(
     resources: Vec<ResourceShape>,
     past: Vec<Step>,
     event: EventShape,

@@ -25,14 +25,18 @@ pub(crate) enum Profile {
     /// A real server: its clock cannot be set, its calls take real time, and its garbage collector reacts
     /// with a delay.
     Server,
+    /// Maestro: all objects are works. Its clock cannot be set, and its calls take real time.
+    Maestro,
 }
 
 pub(crate) fn sequences(profile: Profile) -> impl Strategy<Value = Sequence> {
     let length = if profile == Profile::Memory { 0..12 } else { 0..9 };
     (tasks(), vec(step(profile), length), event(), vec(disturbance(profile), 1..4)).prop_map(
         move |(mut task, past, event, mut disturbances)| {
-            if profile == Profile::Server {
-                without_collected_widgets(&mut task);
+            match profile {
+                Profile::Memory => {}
+                Profile::Server => without_collected_widgets(&mut task),
+                Profile::Maestro => task = task.of_works(),
             }
             let names_by_clock = task.resources.iter().any(|resource| resource.naming == Naming::Clock);
             for delivery in &mut disturbances {

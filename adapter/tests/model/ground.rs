@@ -1,14 +1,19 @@
-//! The server that the model runs on: in memory, or real.
+//! The server that the model runs on: in memory, a real API server, or Maestro.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use hyperfleet_adapter::transport::Transport;
 use jiff::Timestamp;
+use serde_json::{Value, json};
 
 use crate::journal::Journal;
+use crate::people::patch;
 use crate::sequence::Fault;
 use crate::shape::TaskShape;
+
+/// The finalizer with which somebody holds an object.
+pub(crate) const HOLD: &str = "example.com/hold";
 
 /// A server for one sequence.
 pub(crate) trait Ground {
@@ -41,4 +46,21 @@ pub(crate) trait Ground {
 
     /// Whether controllers may write to objects of the task at any time.
     fn is_busy(&self, task: &TaskShape) -> bool;
+
+    /// Whether somebody holds the object: it stays after its deletion.
+    fn is_held(&self, object: &Value) -> bool {
+        object.pointer("/metadata/finalizers/0") == Some(&json!(HOLD))
+    }
+
+    /// Holds an object, or lets it go.
+    async fn hold(&self, object: &Value, is_held: bool) -> anyhow::Result<()> {
+        let finalizers = if is_held { json!([HOLD]) } else { Value::Null };
+        patch(&*self.store(), object, &json!({ "metadata": { "finalizers": finalizers } })).await
+    }
+
+    /// Reports a status: done or busy.
+    async fn report(&self, object: &Value, is_done: bool) -> anyhow::Result<()> {
+        let phase = if is_done { "Done" } else { "Busy" };
+        patch(&*self.store(), object, &json!({ "status": { "phase": phase } })).await
+    }
 }

@@ -9,6 +9,7 @@ use lifecycle_core::observation::{Query, QueryBy};
 use lifecycle_core::write::{Target, WriteError, WriteErrorKind};
 use serde_json::Value;
 
+use crate::object::name;
 use crate::shape::MARKER;
 
 /// A call with its arguments.
@@ -54,7 +55,7 @@ pub(crate) struct Journal<T> {
     /// The value of the marker label, which all objects of the sequence carry.
     id: String,
     namespace: String,
-    kinds: Vec<GroupVersionKind>,
+    kinds: Vec<(Destination, GroupVersionKind)>,
     entries: Mutex<Vec<Entry>>,
     /// Held during a call, so that each change between `before` and `after` is an effect of this call.
     pub(crate) one_at_a_time: tokio::sync::Mutex<()>,
@@ -63,7 +64,7 @@ pub(crate) struct Journal<T> {
 impl<T: Transport> Journal<T> {
     /// Begins the record of the objects with the marker `id`. `store` is the server without the watching
     /// transport.
-    pub(crate) fn new(store: Arc<T>, id: &str, namespace: &str, kinds: Vec<GroupVersionKind>) -> Self {
+    pub(crate) fn new(store: Arc<T>, id: &str, namespace: &str, kinds: Vec<(Destination, GroupVersionKind)>) -> Self {
         let (id, namespace) = (id.to_owned(), namespace.to_owned());
         Self { store, id, namespace, kinds, entries: Mutex::default(), one_at_a_time: tokio::sync::Mutex::default() }
     }
@@ -74,15 +75,18 @@ impl<T: Transport> Journal<T> {
     /// The server does not answer.
     pub(crate) async fn objects(&self) -> Result<Vec<Value>, WriteError> {
         let mut objects = Vec::new();
-        for kind in &self.kinds {
+        for (destination, kind) in &self.kinds {
             let by = QueryBy::Labels([(MARKER.to_owned(), self.id.clone())].into());
             let query = Query {
-                destination: Destination::ThisCluster,
+                destination: destination.clone(),
                 kind: kind.clone(),
                 namespace: Some(self.namespace.clone()),
                 by,
             };
-            objects.extend(self.store.find(&query).await?);
+            let mut found = self.store.find(&query).await?;
+            // Maestro sorts works by ids, which differ from run to run.
+            found.sort_by(|a, b| name(a).cmp(name(b)));
+            objects.extend(found);
         }
         Ok(objects)
     }
@@ -137,6 +141,12 @@ impl Call {
 }
 
 impl Entry {
+    /// Whether the call sent a write. A write of a work that would change nothing is not sent to Maestro.
+    pub(crate) fn is_sent(&self) -> bool {
+        let is_work = self.call.place().is_some_and(|(kind, _)| kind == "ManifestWork");
+        self.call.writes() && (!is_work || self.before != self.after)
+    }
+
     /// The object of the call, before and after it.
     pub(crate) fn subject(&self) -> [Option<&Value>; 2] {
         let place = self.call.place();

@@ -2,8 +2,8 @@
 //! must hold in every sequence.
 //!
 //! The engine is the real one: a [`Pipeline`](hyperfleet_adapter::pipeline::Pipeline) for each of two replicas,
-//! over the API server in memory (`memory`) or a real one (`server`). Between engine and server, the transport
-//! `watch` records every call and injects faults. An oracle judges each pass by this record. The oracle knows
+//! over the API server in memory (`memory`), a real one (`server`), or Maestro (`maestro`). Between engine and server, the
+//! transport `watch` records every call and injects faults. An oracle judges each pass by this record. The oracle knows
 //! the terms of `docs/lifecycle.md` (ownership, current version), but not the decision table.
 //!
 //! ```text
@@ -60,6 +60,8 @@
 //!   before row 13).
 //! * I4: a late event deletes and disowns like any other (rows 3 to 7 come before row 13): both are final, so
 //!   an event that requires one of them is never out of date.
+//! * I6: a write of a work that would change nothing is not sent, so it is none: a deletion that keeps the objects waits for
+//!   the agent, and each event asks for it again.
 //! * I6: two events are identical only if their gates have the same results. If the first pass changed what a
 //!   gate of the second one reads, there may be something to write. A patch or recreate gate that still holds
 //!   leads to a write with every event. A dependent follows its owner. An object is deleted, recreated or
@@ -83,20 +85,22 @@
 //!
 //! # Running it
 //!
-//! `LIFECYCLE_MODEL_SEQUENCES` and `LIFECYCLE_MODEL_SERVER_SEQUENCES` are the numbers of sequences in memory
-//! and on the real server, and `LIFECYCLE_MODEL_SEED` selects other sequences; the same values give the same
-//! sequences. A finding is printed with the task, the steps, every call, and the sequence as a Rust value for a
+//! `LIFECYCLE_MODEL_SEQUENCES`, `LIFECYCLE_MODEL_SERVER_SEQUENCES` and `LIFECYCLE_MODEL_MAESTRO_SEQUENCES` are the numbers of
+//! sequences in memory, on the real server and on Maestro, and `LIFECYCLE_MODEL_SEED` selects other sequences; the same values
+//! give the same sequences. A finding is printed with the task, the steps, every call, and the sequence as a Rust value for a
 //! regression test in `findings`. `sabotage` breaks the adapter on purpose, to check that the model notices.
 
 #![expect(clippy::panic, reason = "tests")]
 
 mod account;
+mod arena;
 mod control;
 mod drive;
 mod findings;
 mod generate;
 mod ground;
 mod journal;
+mod maestro;
 mod memory;
 mod object;
 mod oracle;

@@ -11,14 +11,12 @@ use lifecycle_core::write::{Target, WriteErrorKind};
 use serde_json::{Value, json};
 
 use crate::ground::Ground;
-use crate::object::{is_marked, is_terminating, name, uid};
+use crate::object::{is_marked, is_terminating, kind, metadata, name, uid};
 use crate::oracle::{Event, Invariant, Violation, rendered_name};
 use crate::sequence::{Act, Flags};
-use crate::shape::MARKER;
+use crate::shape::{Kind, MARKER};
 use crate::world::World;
 
-/// The finalizer that an act adds.
-const HOLD: &str = "example.com/hold";
 /// The labels that the adapter stamps.
 const LABELS: [&str; 3] = ["hyperfleet.io/adapter", "hyperfleet.io/resource-id", "hyperfleet.io/resource"];
 
@@ -37,16 +35,15 @@ impl<G: Ground> World<G> {
             }
             Act::AddFinalizer(pick) => {
                 // The API server refuses new finalizers on a terminating object.
-                let object = chosen(pick).filter(|object| !is_terminating(object));
-                self.patch(object, json!({ "metadata": { "finalizers": [HOLD] } })).await?;
+                if let Some(object) = chosen(pick).filter(|object| !is_terminating(object)) {
+                    self.ground.hold(object, true).await?;
+                }
             }
             Act::RemoveFinalizer(pick) => {
-                let held: Vec<&Value> = objects
-                    .iter()
-                    .filter(|object| object.pointer("/metadata/finalizers/0") == Some(&json!(HOLD)))
-                    .collect();
-                let object = held.get(pick % held.len().max(1)).copied();
-                self.patch(object, json!({ "metadata": { "finalizers": null } })).await?;
+                let held: Vec<&Value> = objects.iter().filter(|object| self.ground.is_held(object)).collect();
+                if let Some(object) = held.get(pick % held.len().max(1)) {
+                    self.ground.hold(object, false).await?;
+                }
             }
             Act::Edit(pick) => {
                 let fields = json!({ "of": "somebody", "foreign": "field" });
@@ -68,10 +65,11 @@ impl<G: Ground> World<G> {
                 self.patch(chosen(pick), json!({ "metadata": { "ownerReferences": null } })).await?
             }
             Act::SetPhase(pick, done) => {
-                let widgets: Vec<&Value> = objects.iter().filter(|object| object["kind"] == "Widget").collect();
-                let phase = if done { "Done" } else { "Busy" };
-                let object = widgets.get(pick % widgets.len().max(1)).copied();
-                self.patch(object, json!({ "status": { "phase": phase } })).await?;
+                let takes_status = |object: &&Value| object["kind"] == "Widget" || object["kind"] == "ManifestWork";
+                let objects: Vec<&Value> = objects.iter().filter(takes_status).collect();
+                if let Some(object) = objects.get(pick % objects.len().max(1)) {
+                    self.ground.report(object, done).await?;
+                }
             }
             Act::Reclaim(pick) => {
                 let marked: Vec<&Value> = objects.iter().filter(|object| is_marked(object)).collect();
@@ -90,14 +88,9 @@ impl<G: Ground> World<G> {
     }
 
     async fn patch(&self, object: Option<&Value>, document: Value) -> anyhow::Result<()> {
-        let Some(object) = object else { return Ok(()) };
-        // No resource version in the fence: users do not read before they write.
-        let target = Target { resource_version: String::new(), ..target(object) };
-        match self.ground.store().patch(&document, &target).await {
-            Ok(_) => Ok(()),
-            // A controller was faster, or the server refuses the patch: the act did not happen.
-            Err(error) if matches!(error.kind, WriteErrorKind::Conflict | WriteErrorKind::Invalid) => Ok(()),
-            Err(error) => Err(error.into()),
+        match object {
+            Some(object) => patch(&*self.ground.store(), object, &document).await,
+            None => Ok(()),
         }
     }
 
@@ -130,14 +123,22 @@ impl<G: Ground> World<G> {
                 object["metadata"]["labels"][key] = json!(value.replace("{{ .id }}", &self.id));
             }
         }
-        if kind.kind == "Job" {
-            let container = json!({ "name": "work", "image": "none" });
-            let pod = json!({ "restartPolicy": "Never", "containers": [container] });
-            object["spec"] = json!({ "suspend": true, "template": { "spec": pod } });
-        } else {
-            object["data"] = json!({ "of": "somebody" });
+        let data = json!({ "of": "somebody" });
+        match resource.kind {
+            Kind::ConfigMap | Kind::Widget => object["data"] = data,
+            Kind::Job => {
+                let container = json!({ "name": "work", "image": "none" });
+                let pod = json!({ "restartPolicy": "Never", "containers": [container] });
+                object["spec"] = json!({ "suspend": true, "template": { "spec": pod } });
+            }
+            Kind::Work => {
+                let metadata = json!({ "name": wanted, "namespace": "default" });
+                let manifest = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data });
+                object["spec"] = json!({ "workload": { "manifests": [manifest] } });
+            }
         }
-        self.ground.store().create(&object, &Destination::ThisCluster).await?;
+        let destination = resource.kind.destination(self.ground.namespace());
+        self.ground.store().create(&object, &destination).await?;
         Ok(())
     }
 
@@ -152,7 +153,7 @@ impl<G: Ground> World<G> {
         let journal = Arc::clone(&self.journal);
         self.ground.settle(&journal).await?;
         let after = self.objects().await?;
-        for object in before.iter().filter(|object| is_marked(object)) {
+        for object in before.iter().filter(|object| is_marked(object) && !is_terminating(object)) {
             if after.iter().all(|left| uid(left) != uid(object)) {
                 let what = format!("{} was disowned, and was deleted with its former owner", name(object));
                 self.violations.push(Violation { invariant: Invariant::DisownedChanged, what });
@@ -162,11 +163,26 @@ impl<G: Ground> World<G> {
     }
 }
 
+/// Patches an object as a user does, who does not read it before: without a resource version in the fence.
+pub(crate) async fn patch(store: &impl Transport, object: &Value, document: &Value) -> anyhow::Result<()> {
+    let target = Target { resource_version: String::new(), ..target(object) };
+    match store.patch(document, &target).await {
+        Ok(_) => Ok(()),
+        // A controller was faster, or the server refuses the patch: the act did not happen.
+        Err(error) if matches!(error.kind, WriteErrorKind::Conflict | WriteErrorKind::Invalid) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
 /// A target with the object's UID and resource version.
 pub(crate) fn target(object: &Value) -> Target {
     let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let destination = match kind(object) {
+        "ManifestWork" => Kind::Work.destination(metadata(object, "namespace")),
+        _ => Destination::ThisCluster,
+    };
     Target {
-        destination: Destination::ThisCluster,
+        destination,
         kind: GroupVersionKind::new(&text("/apiVersion"), &text("/kind")),
         namespace: Some(text("/metadata/namespace")),
         name: text("/metadata/name"),

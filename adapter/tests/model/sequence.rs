@@ -17,6 +17,13 @@ pub(crate) struct Sequence {
     pub(crate) disturbances: Vec<Delivery>,
 }
 
+impl Sequence {
+    /// The same sequence with works in the place of all objects.
+    pub(crate) fn of_works(self) -> Self {
+        Self { task: self.task.of_works(), ..self }
+    }
+}
+
 /// A step of the past.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Step {

@@ -1,8 +1,8 @@
 //! Runs the model on a real API server, with faults injected by a proxy.
 //!
-//! An arena is a namespace with two proxies of the server, one for each replica. An arena runs one sequence
-//! after another, and several arenas run concurrently. The proxy injects refusals and broken connections. As
-//! in memory, the watching transport injects crashes and pauses, because a proxy cannot end or pause a pass.
+//! An arena is a namespace with two proxies of the server, one for each replica. The proxies inject refusals and
+//! broken connections. As in memory, the watching transport injects crashes and pauses, because a proxy cannot end
+//! or pause a pass.
 //!
 //! There are two differences to the model in memory. No call stays unanswered, because the deadline would
 //! take real time. The server's clock cannot be set, so after [`Act::Wait`](crate::sequence::Act::Wait) all
@@ -10,12 +10,11 @@
 //! processed Jobs and dependents of deleted owners.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use futures::future::join_all;
+use futures::future::try_join_all;
 use hyperfleet_adapter::transport::Transport;
 use hyperfleet_adapter::transport::kubernetes::KubernetesTransport;
 use jiff::Timestamp;
@@ -27,13 +26,12 @@ use lifecycle_e2e::fault::{self, Proxy, When};
 use lifecycle_e2e::kube::{ControlPlane, TestNamespace, widgets};
 use lifecycle_e2e::{PATIENCE, await_condition, unique};
 use lifecycle_kube::{Settings as Client, connect};
-use proptest::strategy::{Strategy, ValueTree};
-use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use serde_json::Value;
 
+use crate::arena::{self, explore};
 use crate::drive::{Coverage, Failure, Settings, run};
-use crate::generate::{Profile, sequences};
-use crate::ground::Ground;
+use crate::generate::Profile;
+use crate::ground::{Ground, HOLD};
 use crate::journal::Journal;
 use crate::memory::setting;
 use crate::object::{is_terminating, kind, owners, uid};
@@ -45,8 +43,6 @@ use crate::shape::{ADAPTER, Kind, TaskShape};
 const SEQUENCES: u32 = 200;
 /// The number of sequences that run concurrently.
 const ARENAS: usize = 8;
-/// The maximum number of attempts to shrink a finding.
-const SHRINKS: usize = 60;
 
 /// A namespace and proxies, for one sequence after another.
 struct Arena {
@@ -86,30 +82,15 @@ impl Arena {
     fn server(self: &Arc<Self>) -> Server {
         Server { arena: Arc::clone(self), injected: Default::default() }
     }
+}
 
-    /// Runs sequences until none is left, or one breaks an invariant.
-    async fn run_sequences(self: Arc<Self>, next: &AtomicU32, count: u32, seed: u32) -> Result<Coverage> {
-        let mut covered = Coverage::default();
-        loop {
-            let number = next.fetch_add(1, Ordering::Relaxed);
-            if number >= count {
-                return Ok(covered);
-            }
-            match self.check(&tree(seed, number)?.current()).await {
-                Ok(coverage) => covered.add(&coverage),
-                Err(failure) => {
-                    let failure = smallest(&self, seed, number, failure).await?;
-                    anyhow::bail!("sequence {number} of seed {seed}: {failure}");
-                }
-            }
-        }
-    }
+impl arena::Arena for Arc<Arena> {
+    const PROFILE: Profile = Profile::Server;
 
-    /// Runs a sequence with unique names of objects.
-    async fn check(self: &Arc<Self>, sequence: &Sequence) -> Result<Coverage, Failure> {
+    async fn check(&self, sequence: &Sequence, settings: Settings) -> Result<Coverage, Failure> {
         let start = Timestamp::from_second(Timestamp::now().as_second())?;
         let (disturbed, calm) = (unique("d"), unique("c"));
-        run(sequence, (self.server(), &disturbed), (self.server(), &calm), start, Settings::default()).await
+        run(sequence, (self.server(), &disturbed), (self.server(), &calm), start, settings).await
     }
 }
 
@@ -207,7 +188,7 @@ fn of_the_proxy(fault: Fault) -> Option<fault::Fault> {
 /// Whether a controller will still change the object.
 fn awaits_controller(object: &Value, objects: &[Value]) -> bool {
     let finalizers = object.pointer("/metadata/finalizers").and_then(Value::as_array);
-    let is_held = finalizers.is_some_and(|held| held.iter().any(|by| by == "example.com/hold"));
+    let is_held = finalizers.is_some_and(|held| held.iter().any(|by| by == HOLD));
     if is_terminating(object) {
         return !is_held;
     }
@@ -216,35 +197,6 @@ fn awaits_controller(object: &Value, objects: &[Value]) -> bool {
     let conditions = object.pointer("/status/conditions").and_then(Value::as_array);
     let is_new = kind(object) == "Job" && conditions.is_none_or(Vec::is_empty);
     left_behind || is_new
-}
-
-/// The n-th sequence of a seed, with its smaller variants.
-fn tree(seed: u32, number: u32) -> Result<impl ValueTree<Value = Sequence>> {
-    let mut bytes = [1; 32];
-    bytes[..4].copy_from_slice(&seed.to_le_bytes());
-    bytes[4..8].copy_from_slice(&number.to_le_bytes());
-    let mut runner = TestRunner::new_with_rng(Config::default(), TestRng::from_seed(RngAlgorithm::ChaCha, &bytes));
-    sequences(Profile::Server).new_tree(&mut runner).map_err(|reason| anyhow::anyhow!("{reason}"))
-}
-
-/// Shrinks a failing sequence, and returns the failure of the smallest one found; takes about a minute.
-async fn smallest(arena: &Arc<Arena>, seed: u32, number: u32, found: Failure) -> Result<Failure> {
-    let mut tree = tree(seed, number)?;
-    let mut smallest = found;
-    for _ in 0..SHRINKS {
-        if !tree.simplify() {
-            break;
-        }
-        let mut next = arena.check(&tree.current()).await;
-        while next.is_ok() && tree.complicate() {
-            next = arena.check(&tree.current()).await;
-        }
-        match next {
-            Ok(_) => break,
-            Err(failure) => smallest = failure,
-        }
-    }
-    Ok(smallest)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -263,21 +215,9 @@ async fn random_sequences_keep_all_invariants_on_a_real_server() -> Result<()> {
     };
     await_condition("the custom kind to be served", PATIENCE, async || Ok(admin.find(&query).await?)).await?;
 
-    let begun = Instant::now();
-    let next = AtomicU32::new(0);
-    let arenas =
-        (0..ARENAS).map(async |_| Arena::new(&control_plane, &group).await?.run_sequences(&next, count, seed).await);
-    let mut covered = Coverage::default();
-    let mut findings = String::new();
-    for arena in join_all(arenas).await {
-        match arena {
-            Ok(coverage) => covered.add(&coverage),
-            Err(error) => findings += &format!("\n=== {error:#}"),
-        }
-    }
-    eprintln!("{count} sequences in {:.0?}: {covered}", begun.elapsed());
+    let arenas = try_join_all((0..ARENAS).map(async |_| Arena::new(&control_plane, &group).await)).await?;
+    let outcome = explore(&arenas, count, seed).await;
     let definition = Target { resource_version: String::new(), ..target(&definition) };
     admin.delete(&definition, PropagationPolicy::Background).await?;
-    ensure!(findings.is_empty(), "{findings}");
-    Ok(())
+    outcome.map(drop)
 }

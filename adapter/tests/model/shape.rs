@@ -6,6 +6,7 @@
 
 mod yaml;
 
+use lifecycle_core::destination::Destination;
 use lifecycle_core::id::GroupVersionKind;
 use lifecycle_core::task::PropagationPolicy;
 
@@ -20,6 +21,17 @@ pub(crate) const NAMES: [&str; 3] = ["one", "two", "three"];
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct TaskShape {
     pub(crate) resources: Vec<ResourceShape>,
+}
+
+impl TaskShape {
+    /// The same task with works, which have no owners, in the place of all objects.
+    pub(crate) fn of_works(mut self) -> Self {
+        for resource in &mut self.resources {
+            resource.kind = Kind::Work;
+            resource.owner = None;
+        }
+        self
+    }
 }
 
 /// One resource of the task. The default is a `ConfigMap` with a fixed name, discovered by that name, without
@@ -53,6 +65,8 @@ pub(crate) enum Kind {
     Widget,
     /// A suspended Job, which creates no Pods. The Job controller still writes its status.
     Job,
+    /// A `ManifestWork` of a Maestro consumer, with one `ConfigMap`.
+    Work,
 }
 
 /// How the names of a resource's objects are built.
@@ -110,7 +124,7 @@ pub(crate) enum Atom {
     Differs(usize, usize, &'static str),
     /// The object's generation is below the event's; undecided without an object.
     Behind(usize),
-    /// The object's status is done; undecided without an object or a status.
+    /// The object's status is done, or says that the agent has applied the work; undecided without an object or a status.
     Done(usize),
 }
 
@@ -141,7 +155,7 @@ impl Flag {
 }
 
 impl Kind {
-    pub(crate) const ALL: [Self; 3] = [Self::ConfigMap, Self::Widget, Self::Job];
+    pub(crate) const ALL: [Self; 4] = [Self::ConfigMap, Self::Widget, Self::Job, Self::Work];
 
     /// The group, version and kind; `group` is that of the custom kind.
     pub(crate) fn gvk(self, group: &str) -> GroupVersionKind {
@@ -149,6 +163,15 @@ impl Kind {
             Self::ConfigMap => GroupVersionKind::new("v1", "ConfigMap"),
             Self::Widget => GroupVersionKind::new(&format!("{group}/v1"), "Widget"),
             Self::Job => GroupVersionKind::new("batch/v1", "Job"),
+            Self::Work => GroupVersionKind::new("work.open-cluster-management.io/v1", "ManifestWork"),
+        }
+    }
+
+    /// Where objects of this kind are; the namespace of works has the name of their consumer.
+    pub(crate) fn destination(self, namespace: &str) -> Destination {
+        match self {
+            Self::ConfigMap | Self::Widget | Self::Job => Destination::ThisCluster,
+            Self::Work => Destination::Consumer(namespace.to_owned()),
         }
     }
 }

@@ -24,6 +24,8 @@ pub(crate) enum Tampering {
     NoVersionFence,
     /// Writes and deletes the object that has the name now, also if its UID is another.
     NoFence,
+    /// Writes and deletes the object that has the name now, if its resource version is the one that was read.
+    NoUidFence,
     /// Ignores disowned objects found by their mark.
     SkipsDisowned,
     /// Does not see the mark of disowned objects.
@@ -69,7 +71,7 @@ impl<T: Transport> Tampered<T> {
             sent.resource_version.clear();
         }
         let live = self.inner.journal().objects().await.unwrap_or_default();
-        if self.is(Tampering::NoFence)
+        if (self.is(Tampering::NoFence) || self.is(Tampering::NoUidFence))
             && let Some(holder) =
                 live.iter().find(|object| name(object) == meant.name && object["kind"] == meant.kind.kind)
         {

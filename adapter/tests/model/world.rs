@@ -101,7 +101,7 @@ impl<G: Ground> World<G> {
     ) -> anyhow::Result<Self> {
         let compiled = compiled(task, ground.group())?;
         let kinds = Kind::ALL.into_iter().filter(|kind| task.resources.iter().any(|resource| resource.kind == *kind));
-        let kinds = kinds.map(|kind| kind.gvk(ground.group())).collect();
+        let kinds = kinds.map(|kind| (kind.destination(ground.namespace()), kind.gvk(ground.group()))).collect();
         let journal = Arc::new(Journal::new(ground.store(), id, ground.namespace(), kinds));
         let replica = |number: usize| {
             let (control, signals) = Control::new();
@@ -166,7 +166,7 @@ impl<G: Ground> World<G> {
     ) -> anyhow::Result<Ended> {
         let mut signals =
             self.replicas[delivery.replica].signals.take().unwrap_or_else(|| unreachable!("one pass at a time"));
-        let ended = self.drive(shape, generation, delivery, &mut signals).await;
+        let ended = Box::pin(self.drive(shape, generation, delivery, &mut signals)).await;
         self.replicas[delivery.replica].signals = Some(signals);
         ended
     }

@@ -1,6 +1,5 @@
 //! Ownership and the current version, by the terms of `docs/lifecycle.md`.
 
-use lifecycle_core::destination::Destination;
 use lifecycle_core::observation::{Query, QueryBy};
 use serde_json::Value;
 
@@ -98,7 +97,7 @@ pub(super) fn query(task: &TaskShape, place: usize, event: &Event) -> Query {
         }
     };
     Query {
-        destination: Destination::ThisCluster,
+        destination: resource.kind.destination(&event.namespace),
         kind: resource.kind.gvk(&event.group),
         namespace: Some(event.namespace.clone()),
         by,

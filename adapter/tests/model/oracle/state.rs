@@ -38,6 +38,8 @@ pub(crate) fn normal(objects: &[Value], id: &str) -> BTreeMap<String, Value> {
             "annotations": part("/metadata/annotations"),
             "finalizers": part("/metadata/finalizers"),
             "data": part("/data"),
+            // Only of works: a cluster adds fields of its own to the spec of other kinds.
+            "spec": if kind(object) == "ManifestWork" { part("/spec") } else { Value::Null },
             "owners": owners,
         });
         let text = seen.to_string().replace(id, "ID");

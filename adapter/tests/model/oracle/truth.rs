@@ -61,10 +61,11 @@ fn truth_of(atom: Atom, object: Option<&Value>, desired: i64) -> Truth {
             let field = |fields: &str| object.pointer(fields)?.get(patch_field(number))?.as_str();
             Truth::of(field("/data") != Some(value) && field("/metadata/annotations") != Some(value))
         }
-        (Atom::Done(_), Some(object)) => {
-            let phase = object.pointer("/status/phase").and_then(Value::as_str);
-            phase.map_or(Truth::NoAnswer, |phase| Truth::of(phase == "Done"))
-        }
+        (Atom::Done(_), Some(object)) => object.get("status").map_or(Truth::NoAnswer, |status| {
+            let conditions = status.get("conditions").and_then(Value::as_array);
+            let is_available = |condition: &Value| condition["type"] == "Available" && condition["status"] == "True";
+            Truth::of(status["phase"] == "Done" || conditions.is_some_and(|all| all.iter().any(is_available)))
+        }),
         (Atom::Behind(_), Some(object)) => generation(object).map_or(Truth::NoAnswer, |live| Truth::of(live < desired)),
         (Atom::Flag(..) | Atom::Behind(_) | Atom::Done(_), _) => Truth::NoAnswer,
     }

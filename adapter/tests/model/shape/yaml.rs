@@ -40,6 +40,12 @@ impl ResourceShape {
         if let Some(gate) = &self.when {
             writeln!(out, "    when: {{ expression: {} }}", gate.quoted())?;
         }
+        if self.kind == Kind::Work {
+            writeln!(
+                out,
+                "    transport: {{ client: maestro, maestro: {{ target_cluster: '{{{{ .namespace }}}}' }} }}"
+            )?;
+        }
         writeln!(out, "    manifest:\n      apiVersion: {}\n      kind: {}", gvk.api_version(), gvk.kind)?;
         writeln!(
             out,
@@ -61,6 +67,13 @@ impl ResourceShape {
                     out,
                     "            restartPolicy: Never\n            containers: [{{ name: work, image: none }}]"
                 )?;
+            }
+            Kind::Work => {
+                writeln!(out, "        annotations: {{ of: 'generation {{{{ .generation }}}}' }}")?;
+                writeln!(out, "      spec:\n        workload:\n          manifests:")?;
+                writeln!(out, "            - apiVersion: v1\n              kind: ConfigMap")?;
+                writeln!(out, "              metadata: {{ name: settings, namespace: default }}")?;
+                writeln!(out, "              data: {{ of: 'generation {{{{ .generation }}}}' }}")?;
             }
         }
         writeln!(out, "    discovery:\n      namespace: '{{{{ .namespace }}}}'")?;
@@ -115,7 +128,7 @@ impl ResourceShape {
             let field = format!("{{ {}: {} }}", patch_field(number), patch.value);
             let document = match self.kind {
                 Kind::ConfigMap | Kind::Widget => format!("{{ data: {field} }}"),
-                Kind::Job => format!("{{ metadata: {{ annotations: {field} }} }}"),
+                Kind::Job | Kind::Work => format!("{{ metadata: {{ annotations: {field} }} }}"),
             };
             writeln!(out, "        - when: {{ expression: {} }}", patch.when.quoted())?;
             writeln!(out, "          document: {document}")?;
@@ -152,7 +165,12 @@ impl fmt::Display for Atom {
                     NAMES[place]
                 )
             }
-            Self::Done(place) => write!(f, "resources.{}.status.phase == 'Done'", NAMES[place]),
+            Self::Done(place) => {
+                let status = format!("resources.{}.status", NAMES[place]);
+                let is_available = "c.type == 'Available' && c.status == 'True'";
+                write!(f, "({status}.?phase.orValue('') == 'Done'")?;
+                write!(f, " || {status}.?conditions.orValue([]).exists(c, {is_available}))")
+            }
         }
     }
 }
