@@ -14,6 +14,8 @@ const ADDRESSES: &str = "addresses.json";
 /// The directory of a stack.
 pub(crate) struct Place {
     directory: PathBuf,
+    /// Whether somebody chose it, and other commands must be told.
+    is_chosen: bool,
 }
 
 /// The directory, while this process has it.
@@ -52,14 +54,21 @@ impl Place {
     pub(crate) fn of_this_checkout() -> Result<Self> {
         let program = std::env::current_exe().context("the path of this program is unknown")?;
         let target = program.ancestors().find(|path| path.join("CACHEDIR.TAG").is_file()).or_else(|| program.parent());
-        Ok(Self { directory: target.context("this program has no directory")?.join("stack") })
+        let directory = target.context("this program has no directory")?.join("stack");
+        Ok(Self { directory, is_chosen: false })
     }
 
     /// The given directory.
     pub(crate) fn at(directory: PathBuf) -> Result<Self> {
         let directory =
             std::path::absolute(&directory).with_context(|| format!("{} is no path", directory.display()))?;
-        Ok(Self { directory })
+        Ok(Self { directory, is_chosen: true })
+    }
+
+    /// A command line of this program that finds the stack of this directory.
+    pub(crate) fn command(&self, arguments: &str) -> String {
+        let option = if self.is_chosen { format!(" --directory {}", self.directory.display()) } else { String::new() };
+        format!("cargo run --bin stack -- {arguments}{option}")
     }
 
     /// Takes the directory, without the files of former stacks.
@@ -100,5 +109,23 @@ impl Claim {
 impl Drop for Claim {
     fn drop(&mut self) {
         let _ = fs::remove_file(self.directory.join(ADDRESSES));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    #[test]
+    fn command_names_a_chosen_directory() {
+        let cases = [
+            (Place::of_this_checkout(), "cargo run --bin stack -- demo stuck"),
+            (Place::at("/some/where".into()), "cargo run --bin stack -- demo stuck --directory /some/where"),
+        ];
+        for (place, expected) in cases {
+            assert_eq!(place.unwrap().command("demo stuck"), expected);
+        }
     }
 }

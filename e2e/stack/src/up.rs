@@ -25,7 +25,7 @@ pub(crate) async fn up(place: &Place, options: &Up) -> Result<()> {
             if !options.no_demo {
                 demo::play(&system.running, Story::Create).await?;
             }
-            explain(&system.running).await;
+            explain(place, &system.running).await;
             pending().await
         };
         if options.node {
@@ -39,7 +39,7 @@ pub(crate) async fn up(place: &Place, options: &Up) -> Result<()> {
     .await
 }
 
-async fn explain(running: &Running) {
+async fn explain(place: &Place, running: &Running) {
     step("Look at it, from another terminal");
     let resources = ("resources", format!("curl {}/api/hyperfleet/v1/clusters", running.api));
     let works = running.maestro.as_ref().map(|maestro| ("works", format!("curl {}", works::list(maestro))));
@@ -48,7 +48,7 @@ async fn explain(running: &Running) {
         ("metrics", look::prometheus(&running.prometheus, "/targets", "/api/v1/targets").await),
         ("stuck", running.stuck.clone()),
         ("logs", running.logs.clone()),
-        ("stories", "cargo run --bin stack -- demo delete|force-delete|stuck|disown|history|debounce".to_owned()),
+        ("stories", place.command("demo delete|force-delete|stuck|disown|history|debounce")),
     ];
     for (what, how) in [resources].into_iter().chain(works).chain(lines) {
         say(&format!("    {what:<10} {how}"));
