@@ -13,6 +13,7 @@
 //! a [`Command`](write::Command) for each write; the caller executes it and gives back the result.
 
 pub mod api_call;
+pub mod bundle;
 pub mod condition;
 pub mod decision;
 pub mod destination;
