@@ -37,6 +37,7 @@ pub mod plan;
 pub mod post;
 pub mod precondition;
 pub mod proof;
+pub mod readiness;
 pub mod row;
 pub mod stage;
 pub mod sweep;
