@@ -1,10 +1,28 @@
 //! Bundles: one entry of a task that keeps many objects as one set, in waves, with policies for each object.
 //!
-//! In: the rendered objects of the set, with their annotations. Out: the [`Settings`](policy::Settings) of each object.
-//! Fails: with all bad annotations of an object at once.
+//! ```text
+//! manifests ─▶ prepare ─▶ session ─▶ commands, wave by wave ─▶ report
+//!                 ▲          ▲  │
+//!              policy     table, order, readiness
+//!                            │
+//!              parent (applyset) and members, as they were read
+//! ```
 //!
-//! Nothing here decides what becomes of an object, and nothing here knows which objects are live.
+//! In: the rendered objects of the set, its parent, and its live members. Out: commands in batches, and a
+//! [`Report`](report::Report) of each object. Fails: with all bad annotations at once, before anything is written; later with
+//! what the report says of an object.
+//!
+//! `docs/adr/0031-a-bundle-is-an-entry-whose-object-is-its-parent.md` says why there is a parent and no inventory.
 
+pub mod applyset;
+pub mod digest;
 pub mod identity;
 mod kebab;
+pub mod member;
+pub mod order;
+pub mod parent;
 pub mod policy;
+pub mod prepare;
+pub mod report;
+pub mod session;
+pub mod table;

@@ -21,6 +21,8 @@ pub const DISOWNED: &str = "hyperfleet.io/disowned";
 pub const DISOWNED_BY: &str = "hyperfleet.io/disowned-by";
 /// Annotation: proof that a holder of the signing key stamped the object's labels.
 pub const OWNERSHIP_PROOF: &str = "hyperfleet.io/ownership-proof";
+/// Annotation: the digest of the rendered object from which an object of a bundle was last written.
+pub const DIGEST: &str = "hyperfleet.io/digest";
 /// Annotation of the sweeper's Lease: the plan that a person approved, and until when.
 pub const SWEEP_APPROVAL: &str = "hyperfleet.io/sweep-approval";
 /// Annotation of the sweeper's Lease: the plan that its holder holds, and that a person may approve.

@@ -237,7 +237,7 @@ fn parse(text: &str) -> Result<(Value, bool), Failure> {
     Ok((object, document.has_other_documents()))
 }
 
-fn apply_stamp(object: &mut Value, resource: &str, stamp: &Stamp) -> Result<Generation, Failure> {
+pub(crate) fn apply_stamp(object: &mut Value, resource: &str, stamp: &Stamp) -> Result<Generation, Failure> {
     let metadata = mapping(object, "metadata")?;
     let labels = mapping_in(metadata, "labels")?;
     if labels.contains_key(keys::DISOWNED) {
@@ -290,7 +290,7 @@ fn apply_stamp(object: &mut Value, resource: &str, stamp: &Stamp) -> Result<Gene
 
 /// Signs the object's final labels, including those that its author wrote, and adds the proof unless there is
 /// one.
-fn prove(object: &mut Value, signer: &Signer, kind: &GroupVersionKind) {
+pub(crate) fn prove(object: &mut Value, signer: &Signer, kind: &GroupVersionKind) {
     let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
     let label = |key: &str| object.pointer("/metadata/labels").and_then(|labels| labels.get(key)?.as_str());
     let proof = signer.sign(&Claim {

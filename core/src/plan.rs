@@ -40,7 +40,7 @@ mod owned;
 mod owner;
 mod query;
 mod reads;
-mod record;
+pub(crate) mod record;
 pub mod requirement;
 mod retention;
 mod survey;

@@ -183,7 +183,7 @@ const DENIED_CURE: &str =
     "; the cluster's administrators set this rule: write an object that meets it, or ask them for an exception";
 
 /// The failure of a refused write.
-pub(super) fn write_failure(error: &WriteError) -> Failure {
+pub(crate) fn write_failure(error: &WriteError) -> Failure {
     let reason = match error.kind {
         WriteErrorKind::NotFound => FailReason::NotFound,
         WriteErrorKind::AlreadyExists => FailReason::NameTaken,

@@ -1,3 +1,5 @@
+#![expect(clippy::unwrap_used, reason = "tests")]
+
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 

@@ -1,0 +1,134 @@
+//! The digest of a rendered object, by which a later pass notices that the object is to be written again.
+//!
+//! In: a rendered object before it is stamped, what counts as a change of it, and the generation of the API resource. Out: a
+//! text for the annotation [`DIGEST`](crate::keys::DIGEST). Nothing here fails.
+//!
+//! All of the object counts, its policies' annotations included: an object whose policy changed is written once more, and so
+//! carries the policy by which it is handled after it has left the manifests.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+use super::policy::Reconcile;
+use crate::id::Generation;
+
+/// The digest of every object that is written once.
+pub const ONCE: &str = "__once__";
+/// Fields of `metadata` that are the server's.
+const SERVERS: [&str; 6] =
+    ["resourceVersion", "generation", "managedFields", "uid", "creationTimestamp", "deletionTimestamp"];
+
+/// The digest of a rendered object.
+#[must_use]
+pub fn digest(object: &Value, reconcile: Reconcile, generation: Generation) -> String {
+    match reconcile {
+        Reconcile::Once => ONCE.to_owned(),
+        Reconcile::OnObjectChange => hash(object),
+        Reconcile::OnObjectOrComponentChange => format!("{}@{generation}", hash(object)),
+    }
+}
+
+fn hash(object: &Value) -> String {
+    let mut object = object.clone();
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.retain(|key, _| !SERVERS.contains(&key.as_str()));
+    }
+    // The keys of JSON objects are sorted here, so equal objects are equal texts.
+    let hash = Sha256::digest(object.to_string());
+    hash.iter().fold(String::new(), |mut text, byte| {
+        // Writing to a text cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// The fields that differ between two states of a live object, as paths; fields that the server keeps do not count.
+#[must_use]
+pub fn changed_fields(before: &Value, after: &Value) -> Vec<String> {
+    let mut fields = Vec::new();
+    compare(before, after, &mut String::new(), &mut fields);
+    fields
+}
+
+fn compare(before: &Value, after: &Value, path: &mut String, fields: &mut Vec<String>) {
+    let (Value::Object(old), Value::Object(new)) = (before, after) else {
+        if before != after {
+            fields.push(path.clone());
+        }
+        return;
+    };
+    let added = new.keys().filter(|key| !old.contains_key(*key));
+    for key in old.keys().chain(added) {
+        if path == "metadata" && SERVERS.contains(&key.as_str()) {
+            continue;
+        }
+        let length = path.len();
+        let dot = if path.is_empty() { "" } else { "." };
+        let _ = write!(path, "{dot}{key}");
+        if path != "status" {
+            compare(old.get(key).unwrap_or(&Value::Null), new.get(key).unwrap_or(&Value::Null), path, fields);
+        }
+        path.truncate(length);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn of(object: &Value) -> String {
+        digest(object, Reconcile::OnObjectChange, Generation(1))
+    }
+
+    #[test]
+    fn digest_is_the_hash_of_the_object_without_the_servers_fields() {
+        let object = json!({ "kind": "ConfigMap", "metadata": { "name": "a" }, "data": { "k": "v" } });
+        // printf '%s' '{"data":{"k":"v"},"kind":"ConfigMap","metadata":{"name":"a"}}' | sha256sum
+        assert_eq!(of(&object), "04e7c3cd5749fdb69e87b66257626d490d653b3d7bc714ffd0919185e22c2618");
+        let servers = json!({
+            "kind": "ConfigMap", "data": { "k": "v" },
+            "metadata": { "name": "a", "resourceVersion": "7", "generation": 3, "managedFields": [] },
+        });
+        assert_eq!(of(&servers), of(&object));
+    }
+
+    #[test]
+    fn each_part_of_an_object_counts_also_its_annotations() {
+        let object = json!({ "metadata": { "annotations": { "a": "1" } }, "spec": { "b": [1, 2] } });
+        let others = [
+            json!({ "metadata": { "annotations": { "a": "2" } }, "spec": { "b": [1, 2] } }),
+            json!({ "metadata": { "annotations": { "a": "1" } }, "spec": { "b": [2, 1] } }),
+            json!({ "metadata": { "annotations": { "a": "1" } } }),
+        ];
+        for other in others {
+            assert_ne!(of(&other), of(&object), "{other}");
+        }
+    }
+
+    #[test]
+    fn generation_counts_only_for_the_policy_that_says_so() {
+        let object = json!({ "metadata": { "name": "a" } });
+        let by = |reconcile, generation| digest(&object, reconcile, Generation(generation));
+        assert_eq!(by(Reconcile::OnObjectChange, 1), by(Reconcile::OnObjectChange, 2));
+        assert_ne!(by(Reconcile::OnObjectOrComponentChange, 1), by(Reconcile::OnObjectOrComponentChange, 2));
+        assert_eq!(by(Reconcile::Once, 1), ONCE);
+    }
+
+    #[test]
+    fn changed_fields_are_named_by_their_paths() {
+        let before = json!({
+            "metadata": { "resourceVersion": "1", "labels": { "a": "1" } }, "spec": { "replicas": 2, "list": [1] },
+            "status": { "ready": 1 },
+        });
+        let after = json!({
+            "metadata": { "resourceVersion": "2", "labels": { "a": "1" } }, "spec": { "replicas": 3, "list": [2], "new": {} },
+            "status": { "ready": 2 },
+        });
+        assert_eq!(changed_fields(&before, &after), ["spec.list", "spec.replicas", "spec.new"]);
+        assert!(changed_fields(&before, &before).is_empty());
+    }
+}

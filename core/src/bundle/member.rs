@@ -1,0 +1,376 @@
+//! One object of a bundle during a pass: what is wanted, what was found, what was decided, and what became of it.
+//!
+//! In: a rendered object or a live one, and the answers to its writes. Out: the command of a decision, and whether the object is
+//! ready. Nothing here fails: a refused write is what became of the object.
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Map, Value, json};
+
+use super::applyset;
+use super::digest;
+use super::identity::Identity;
+use super::policy::{Delete, Policies, Settings};
+use super::table::{Decision, Found, Intent, Row, Situation, Wanted};
+use crate::decision::{FailReason, Failure};
+use crate::destination::Destination;
+use crate::id::GroupVersionKind;
+use crate::keys;
+use crate::object_ref::ObjectRef;
+use crate::observation::Version;
+use crate::plan::record::write_failure;
+use crate::readiness::{Hints, Judgement, Readiness, judge};
+use crate::task::PropagationPolicy;
+use crate::write::{Command, Disowning, Executed, NotCreated, Target};
+
+/// A rendered object, ready to be written.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rendered {
+    /// The object with the adapter's labels, the set's label, and its digest.
+    pub object: Value,
+    /// What its annotations say.
+    pub settings: Settings,
+    /// How to judge whether it is ready.
+    pub hints: Hints,
+    /// Its digest.
+    pub digest: String,
+}
+
+/// What has the identity on the cluster.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Live {
+    /// Nothing.
+    Absent,
+    /// A member of the bundle.
+    Member(Version),
+    /// Another object, and who owns it.
+    Other(Version, Option<String>),
+}
+
+/// What became of an object in this pass.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Effect {
+    /// Nothing was written.
+    None,
+    /// It was created.
+    Created,
+    /// It was written.
+    Updated {
+        /// The fields that somebody else had changed; empty unless the object was only due again.
+        drift: Vec<String>,
+    },
+    /// It was deleted and created again.
+    Recreated,
+    /// It is gone.
+    Deleted,
+    /// Its deletion began.
+    Deleting,
+    /// It has no label of the bundle any more.
+    Disowned,
+    /// The write was refused, or could not be made.
+    Failed(Failure),
+}
+
+impl Effect {
+    /// The failure of the write, if it failed.
+    #[must_use]
+    pub fn failure(&self) -> Option<&Failure> {
+        match self {
+            Self::Failed(failure) => Some(failure),
+            Self::None
+            | Self::Created
+            | Self::Updated { .. }
+            | Self::Recreated
+            | Self::Deleted
+            | Self::Deleting
+            | Self::Disowned => None,
+        }
+    }
+
+    /// The fields that somebody else had changed, if there are any.
+    #[must_use]
+    pub fn drift(&self) -> Option<&[String]> {
+        match self {
+            Self::Updated { drift } => Some(drift.as_slice()).filter(|fields| !fields.is_empty()),
+            Self::None
+            | Self::Created
+            | Self::Recreated
+            | Self::Deleted
+            | Self::Deleting
+            | Self::Disowned
+            | Self::Failed(_) => None,
+        }
+    }
+}
+
+/// The patch that makes a member an object of nobody. Unlike an entry's object, it gets no label `disowned`: a bundle that wants it
+/// again may adopt it.
+fn stripping() -> Value {
+    let labels = keys::OWNERSHIP_LABELS.into_iter().chain([applyset::PART_OF]);
+    let annotations = [keys::GENERATION, keys::OWNERSHIP_PROOF, keys::DIGEST];
+    let nothing = |keys: &mut dyn Iterator<Item = &str>| -> Map<String, Value> {
+        keys.map(|key| (key.to_owned(), Value::Null)).collect()
+    };
+    let (labels, annotations) = (nothing(&mut labels.into_iter()), nothing(&mut annotations.into_iter()));
+    json!({ "metadata": { "labels": labels, "annotations": annotations } })
+}
+
+/// One object during a pass.
+#[derive(Debug)]
+pub(super) struct Member {
+    pub(super) identity: Identity,
+    /// The kind, in the version in which the object is written or was read.
+    pub(super) kind: GroupVersionKind,
+    pub(super) wanted: Option<Rendered>,
+    pub(super) live: Live,
+    pub(super) verdict: Option<(Row, Decision)>,
+    pub(super) effect: Effect,
+}
+
+/// What decisions and commands need beside the object.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Surroundings<'a> {
+    pub(super) intent: Intent,
+    pub(super) destination: &'a Destination,
+    /// The prefix of the policies' annotations.
+    pub(super) prefix: &'a str,
+    pub(super) defaults: &'a Policies,
+}
+
+/// What a pass knows of a rendered object beside the object itself.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Circumstances<'a> {
+    pub(super) is_completed: bool,
+    pub(super) is_to_be_purged: bool,
+    pub(super) is_due_again: bool,
+    pub(super) waits_for: Option<&'a str>,
+}
+
+impl Member {
+    /// An object that the manifests render. Nothing is known of it on the cluster.
+    pub(super) fn wanted(rendered: Rendered) -> Self {
+        let object = ObjectRef::of(&rendered.object);
+        Self {
+            kind: object.kind.clone(),
+            identity: object.into(),
+            wanted: Some(rendered),
+            live: Live::Absent,
+            verdict: None,
+            effect: Effect::None,
+        }
+    }
+
+    /// A live object that the manifests do not render.
+    pub(super) fn unwanted(identity: Identity, kind: GroupVersionKind, live: Live) -> Self {
+        Self { identity, kind, wanted: None, live, verdict: None, effect: Effect::None }
+    }
+
+    /// The live object of the member; the rendered one if there is none.
+    pub(super) fn object(&self) -> Option<&Value> {
+        match &self.live {
+            Live::Member(version) => Some(version.object()),
+            Live::Absent | Live::Other(..) => self.wanted.as_ref().map(|rendered| &rendered.object),
+        }
+    }
+
+    /// How long a rendered object is not applied again; `None` for others.
+    pub(super) fn interval(&self) -> Option<SignedDuration> {
+        self.wanted.as_ref().map(|rendered| rendered.settings.policies.reapply)
+    }
+
+    /// The wave in which the member is deleted, as its own annotations say.
+    pub(super) fn delete_order(&self, prefix: &str, defaults: &Policies) -> i16 {
+        let settings = self.object().map(|object| Settings::read(object, prefix, defaults));
+        settings.and_then(Result::ok).map(|settings| settings.delete_order).unwrap_or_default()
+    }
+
+    /// Whether the policy of a member keeps it when the bundle has no use for it. Annotations that cannot be read keep it: its
+    /// decision will fail.
+    pub(super) fn is_kept(&self, prefix: &str, defaults: &Policies, intent: Intent) -> bool {
+        let settings = self.object().map(|object| Settings::read(object, prefix, defaults));
+        match settings {
+            Some(Ok(settings)) => settings.policies.delete.keeps(intent),
+            Some(Err(_)) | None => true,
+        }
+    }
+
+    /// Whether the member is on its way out.
+    pub(super) fn is_terminating(&self) -> bool {
+        matches!(&self.live, Live::Member(version) if version.is_terminating())
+    }
+
+    /// Decides about the object.
+    pub(super) fn decide(&mut self, around: Surroundings<'_>, circumstances: Circumstances<'_>) {
+        let Circumstances { is_completed, is_to_be_purged, is_due_again, waits_for } = circumstances;
+        let wanted = self.wanted.as_ref().map(|rendered| Wanted {
+            policies: rendered.settings.policies,
+            digest: &rendered.digest,
+            is_completed,
+            is_to_be_purged,
+            is_due_again,
+        });
+        let found = match &self.live {
+            Live::Absent => Found::Nothing,
+            Live::Other(version, owner) => {
+                Found::Other { owner: owner.as_deref(), is_terminating: version.is_terminating() }
+            }
+            Live::Member(version) => {
+                // What the object says when it leaves counts, not what its manifest says for later.
+                match Settings::read(version.object(), around.prefix, around.defaults) {
+                    Ok(settings) => Found::Member {
+                        digest: version.annotation(keys::DIGEST),
+                        is_terminating: version.is_terminating(),
+                        delete: settings.policies.delete,
+                    },
+                    Err(_) if wanted.is_some() && around.intent == Intent::Apply => Found::Member {
+                        digest: None,
+                        is_terminating: version.is_terminating(),
+                        delete: Delete::default(),
+                    },
+                    Err(faults) => {
+                        let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
+                        let message =
+                            format!("{}: {}; mend the annotation on the object", self.identity, faults.join("; "));
+                        self.effect = Effect::Failed(Failure::new(FailReason::Invalid, message));
+                        return;
+                    }
+                }
+            }
+        };
+        self.verdict = Some(super::table::decide(&Situation { intent: around.intent, wanted, found, waits_for }));
+        if let Some((_, Decision::Taken(owner))) = &self.verdict {
+            let message = format!("{} belongs to {owner}; it is left alone", self.identity);
+            self.effect = Effect::Failed(Failure::new(FailReason::NameTaken, message));
+        }
+    }
+
+    /// The command that carries the decision out; `None` if nothing is to be written.
+    pub(super) fn command(&self, around: Surroundings<'_>) -> Option<Command> {
+        let destination = || around.destination.clone();
+        let desired = || self.wanted.as_ref().map(|rendered| rendered.object.clone());
+        let live = match &self.live {
+            Live::Absent => None,
+            Live::Member(version) | Live::Other(version, _) => Some(version),
+        };
+        match &self.verdict.as_ref()?.1 {
+            Decision::Create => Some(Command::Create { destination: destination(), desired: desired()? }),
+            Decision::Update(_) => {
+                let live = live?;
+                let target = self.target(live, around);
+                Some(Command::Update { desired: desired()?, target, live: live.clone() })
+            }
+            Decision::Recreate => {
+                let targets = vec![self.target(live?, around)];
+                Some(Command::Recreate { destination: destination(), desired: desired()?, targets })
+            }
+            Decision::Delete(_) => {
+                let targets = vec![self.target(live?, around)];
+                Some(Command::Delete { targets, propagation: PropagationPolicy::Background })
+            }
+            Decision::Disown(_) => {
+                let live = live?;
+                let patch = stripping();
+                let last = Disowning { target: self.target(live, around), patch };
+                Some(Command::Disown { former: Vec::new(), last })
+            }
+            Decision::Wait(_) | Decision::Skip(_) | Decision::Taken(_) => None,
+        }
+    }
+
+    /// The fence of a write to the live object.
+    fn target(&self, version: &Version, around: Surroundings<'_>) -> Target {
+        Target {
+            destination: around.destination.clone(),
+            kind: self.kind.clone(),
+            namespace: Some(version.namespace().to_owned()).filter(|namespace| !namespace.is_empty()),
+            name: version.name().to_owned(),
+            uid: version.uid().to_owned(),
+            resource_version: version.resource_version().to_owned(),
+        }
+    }
+
+    /// Takes the answer to the command. Returns whether the object has to be decided about once more: its name was taken.
+    pub(super) fn record(&mut self, executed: Executed, owner_of: impl Fn(&Version) -> Live) -> bool {
+        let is_due_again = matches!(self.verdict, Some((Row::DueAgain, _)));
+        match executed {
+            Executed::Created(object) => self.become_live(object, Effect::Created),
+            Executed::Recreated(object) => self.become_live(object, Effect::Recreated),
+            Executed::Updated(object) | Executed::Patched(object) => {
+                let drift = match &self.live {
+                    Live::Member(before) if is_due_again => digest::changed_fields(before.object(), &object),
+                    Live::Absent | Live::Member(_) | Live::Other(..) => Vec::new(),
+                };
+                self.become_live(object, Effect::Updated { drift });
+            }
+            Executed::Deleted => (self.live, self.effect) = (Live::Absent, Effect::Deleted),
+            Executed::Deleting(mut left) => {
+                if let Some(version) = left.pop() {
+                    self.live = Live::Member(version);
+                }
+                self.effect = Effect::Deleting;
+            }
+            Executed::Disowned(_) => (self.live, self.effect) = (Live::Absent, Effect::Disowned),
+            Executed::NameTaken(Some(holder)) | Executed::DeletedNotCreated(NotCreated::NameTaken(Some(holder))) => {
+                self.live = owner_of(&Version::new(holder));
+                return true;
+            }
+            Executed::NameTaken(None) | Executed::DeletedNotCreated(NotCreated::NameTaken(None)) => {
+                let message =
+                    format!("{} existed when it was to be created, and was gone when it was read", self.identity);
+                self.effect = Effect::Failed(Failure::new(FailReason::Conflict, message));
+            }
+            Executed::Failed(error)
+            | Executed::PatchFailed { error, .. }
+            | Executed::DeletedNotCreated(NotCreated::Failed(error)) => {
+                self.effect = Effect::Failed(write_failure(&error));
+            }
+            Executed::DeleteFailed { failures, .. } | Executed::DisownFailed { failures } => {
+                let failure = failures.first().map(|(_, error)| write_failure(error));
+                self.effect = failure.map_or(Effect::None, Effect::Failed);
+            }
+        }
+        false
+    }
+
+    fn become_live(&mut self, object: Value, effect: Effect) {
+        self.live = Live::Member(Version::new(object));
+        self.effect = effect;
+    }
+
+    /// What keeps the objects after this one waiting, in words; `None` if it is ready.
+    pub(super) fn blocker(&self, now: Timestamp) -> Option<String> {
+        if let Some(failure) = self.failure() {
+            return Some(failure);
+        }
+        let judgement = self.judgement(now)?;
+        match judgement.readiness {
+            Readiness::Ready => None,
+            Readiness::InProgress | Readiness::Failed | Readiness::Terminating => {
+                Some(format!("{}: {}", self.identity, judgement.why))
+            }
+        }
+    }
+
+    /// Why a member that was to go is still there, in words.
+    pub(super) fn is_left(&self) -> Option<String> {
+        let is_left = || self.exists().then(|| format!("{} is still there", self.identity));
+        self.failure().or_else(is_left)
+    }
+
+    /// The failure of the member's write, in words.
+    pub(super) fn failure(&self) -> Option<String> {
+        self.effect.failure().map(|failure| format!("{}: {failure}", self.identity))
+    }
+
+    /// Whether the live object is ready; `None` if there is no member, as after an object has served.
+    pub(super) fn judgement(&self, now: Timestamp) -> Option<Judgement> {
+        let Live::Member(version) = &self.live else { return None };
+        let none = Hints::default();
+        let hints = self.wanted.as_ref().map_or(&none, |rendered| &rendered.hints);
+        Some(judge(version.object(), hints, now))
+    }
+
+    /// Whether a member of the bundle is on the cluster.
+    pub(super) fn exists(&self) -> bool {
+        matches!(self.live, Live::Member(_))
+    }
+}

@@ -1,0 +1,95 @@
+//! Sorts the objects of a bundle into the waves in which they are applied or deleted.
+//!
+//! In: objects with their orders, and the types that the set manages. Out: [`Wave`]s, ascending by order. Inside a wave,
+//! objects are sorted by stage, then by the priority of their kind, then as their author wrote them. Fails never.
+//!
+//! A stage is a barrier: its objects are ready, or gone, before the next stage begins. A priority is none: it settles only
+//! in which order requests are sent. Who sends them heeds the barriers; nothing here knows what is ready.
+
+pub mod managed;
+mod priority;
+
+use std::collections::BTreeMap;
+
+use super::identity::GroupKind;
+use managed::ManagedTypes;
+
+/// A part of a wave while objects are applied, in the order of the parts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ApplyStage {
+    /// Objects that need nothing else of the wave, custom resource definitions among them.
+    Regular,
+    /// API services, whose servers are among the regular objects.
+    Late,
+    /// Objects of the types that the set manages, which exist once the types do.
+    Instance,
+}
+
+/// A part of a wave while objects are deleted, in the order of the parts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum DeleteStage {
+    /// Objects of the types that the set manages: they go while their controller still runs and removes its finalizers.
+    Instance,
+    /// All other objects.
+    Rest,
+}
+
+/// Where an object stands among the objects of its bundle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place<S> {
+    order: i16,
+    stage: S,
+    priority: i8,
+}
+
+impl Place<ApplyStage> {
+    /// Returns where an object with this apply order is applied.
+    #[must_use]
+    pub fn to_apply(kind: &GroupKind, order: i16, managed: &ManagedTypes) -> Self {
+        let stage = if managed.includes(kind) {
+            ApplyStage::Instance
+        } else if kind.is_api_service() {
+            ApplyStage::Late
+        } else {
+            ApplyStage::Regular
+        };
+        Self { order, stage, priority: priority::to_apply(kind) }
+    }
+}
+
+impl Place<DeleteStage> {
+    /// Returns where an object with this delete order is deleted.
+    #[must_use]
+    pub fn to_delete(kind: &GroupKind, order: i16, managed: &ManagedTypes) -> Self {
+        let stage = if managed.includes(kind) { DeleteStage::Instance } else { DeleteStage::Rest };
+        Self { order, stage, priority: priority::to_delete(kind) }
+    }
+}
+
+/// The objects of one order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wave<T, S> {
+    /// The order that all objects of the wave have.
+    pub order: i16,
+    /// The objects with their stages, in the order in which requests are sent.
+    pub objects: Vec<(S, T)>,
+}
+
+/// Sorts objects into waves; `place` is asked once for each object.
+#[must_use]
+pub fn waves<T, S: Copy + Ord>(
+    objects: impl IntoIterator<Item = T>,
+    mut place: impl FnMut(&T) -> Place<S>,
+) -> Vec<Wave<T, S>> {
+    let mut sorted: Vec<(Place<S>, T)> = objects.into_iter().map(|object| (place(&object), object)).collect();
+    // A stable sort, so that objects with equal places stay as their author wrote them.
+    sorted.sort_by_key(|(place, _)| *place);
+    let mut waves: BTreeMap<i16, Vec<(S, T)>> = BTreeMap::new();
+    for (place, object) in sorted {
+        waves.entry(place.order).or_default().push((place.stage, object));
+    }
+    waves.into_iter().map(|(order, objects)| Wave { order, objects }).collect()
+}
+
+#[cfg(test)]
+mod tests;

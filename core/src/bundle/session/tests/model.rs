@@ -1,0 +1,300 @@
+//! Random lives of a bundle: sets, orders and policies, edits between events, and passes broken off after any call.
+//!
+//! Four invariants hold in every life:
+//!
+//! * no object that was not written by the bundle is deleted, and none is changed that the policy does not adopt;
+//! * no object is written before every object of an earlier wave is ready, or has served;
+//! * a second pass without a change writes nothing;
+//! * once everything is at rest, each member on the cluster is wanted, and the deleted bundle leaves no member behind.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use super::*;
+use crate::bundle::policy::{Adoption, Delete, Update};
+
+/// How many passes a bundle may need to come to rest. One that needs more never does.
+const PATIENCE: usize = 12;
+
+/// One object of the manifests.
+#[derive(Debug, Clone)]
+struct Shape {
+    /// Whether the object is ready only once somebody says so.
+    is_slow: bool,
+    apply_order: i16,
+    delete_order: i16,
+    purge_order: Option<i16>,
+    adoption: &'static str,
+    update: &'static str,
+    delete: &'static str,
+}
+
+/// What happens between two passes.
+#[derive(Debug, Clone)]
+enum Act {
+    /// The manifest of an object changes.
+    Change(usize),
+    /// An object leaves the manifests, or comes back.
+    Toggle(usize),
+    /// An object becomes ready.
+    Ready(usize),
+    /// Somebody deletes an object.
+    Remove(usize),
+    /// Somebody edits an object.
+    Edit(usize),
+    /// Somebody removes the labels of the owner from an object.
+    Strip(usize),
+    /// Somebody else takes the name of an object that is not there.
+    Squat(usize, bool),
+    /// Time passes, so that objects are due again.
+    Wait,
+}
+
+#[derive(Debug, Clone)]
+struct Life {
+    shapes: Vec<Shape>,
+    /// Each pass with what happens before it, and the call after which it is broken off.
+    passes: Vec<(Vec<Act>, Option<usize>)>,
+}
+
+fn shape() -> impl Strategy<Value = Shape> {
+    let orders = (0..3_i16, 0..3_i16, proptest::option::weighted(0.25, 0..3_i16));
+    let policies = (
+        select(vec!["never", "if-unowned", "always"]),
+        select(vec!["apply", "recreate"]),
+        select(vec!["delete", "delete", "orphan", "orphan-on-apply", "orphan-on-delete"]),
+    );
+    (proptest::bool::weighted(0.3), orders, policies).prop_map(
+        |(is_slow, (apply_order, delete_order, purge_order), (adoption, update, delete))| Shape {
+            is_slow,
+            apply_order,
+            delete_order,
+            purge_order,
+            adoption,
+            update,
+            delete,
+        },
+    )
+}
+
+fn act() -> impl Strategy<Value = Act> {
+    let place = || 0..5_usize;
+    prop_oneof![
+        2 => place().prop_map(Act::Change),
+        2 => place().prop_map(Act::Toggle),
+        4 => place().prop_map(Act::Ready),
+        1 => place().prop_map(Act::Remove),
+        1 => place().prop_map(Act::Edit),
+        1 => place().prop_map(Act::Strip),
+        1 => (place(), any::<bool>()).prop_map(|(place, is_owned)| Act::Squat(place, is_owned)),
+        1 => Just(Act::Wait),
+    ]
+}
+
+fn life() -> impl Strategy<Value = Life> {
+    let pass = (vec(act(), 0..4), proptest::option::weighted(0.3, 0..8_usize));
+    (vec(shape(), 1..5), vec(pass, 1..6)).prop_map(|(shapes, passes)| Life { shapes, passes })
+}
+
+fn name(place: usize) -> String {
+    format!("o{place}")
+}
+
+/// A world that knows which of its objects are whose.
+struct Model {
+    world: World,
+    shapes: Vec<Shape>,
+    is_wanted: Vec<bool>,
+    contents: Vec<u32>,
+}
+
+impl Model {
+    fn new(life: &Life) -> Self {
+        let count = life.shapes.len();
+        let mut model = Self {
+            world: World::new(Vec::new()),
+            shapes: life.shapes.clone(),
+            is_wanted: vec![true; count],
+            contents: vec![0; count],
+        };
+        model.render();
+        model
+    }
+
+    fn manifest(&self, place: usize) -> Value {
+        let shape = &self.shapes[place];
+        let (apply, delete) = (shape.apply_order.to_string(), shape.delete_order.to_string());
+        let mut annotations = vec![
+            ("apply-order", apply.as_str()),
+            ("delete-order", delete.as_str()),
+            ("adoption-policy", shape.adoption),
+            ("update-policy", shape.update),
+            ("delete-policy", shape.delete),
+        ];
+        let purge = shape.purge_order.map(|order| order.to_string());
+        annotations.extend(purge.as_deref().map(|order| ("purge-order", order)));
+        let make = if shape.is_slow { foo } else { map };
+        let mut manifest = make(&name(place), &annotations);
+        manifest["data"]["k"] = json!(self.contents[place].to_string());
+        manifest
+    }
+
+    fn render(&mut self) {
+        let wanted = (0..self.shapes.len()).filter(|place| self.is_wanted[*place]);
+        self.world.manifests = wanted.map(|place| self.manifest(place)).collect();
+    }
+
+    fn act(&mut self, act: &Act) {
+        let count = self.shapes.len();
+        let there = |world: &World, place: usize| world.store.names().contains(&name(place).as_str());
+        match *act {
+            Act::Change(place) => self.contents[place % count] += 1,
+            Act::Toggle(place) => self.is_wanted[place % count] ^= true,
+            Act::Ready(place) if there(&self.world, place) => ready(&mut self.world, &name(place)),
+            Act::Remove(place) if there(&self.world, place) => self.world.store.remove(&name(place)),
+            Act::Edit(place) if there(&self.world, place) => {
+                self.world.store.change(&name(place), &json!({ "data": { "k": "edited" } }));
+            }
+            Act::Strip(place) if there(&self.world, place) => {
+                let labels = json!({ keys::ADAPTER: null, keys::RESOURCE_ID: null, keys::RESOURCE: null });
+                self.world.store.change(&name(place), &json!({ "metadata": { "labels": labels } }));
+            }
+            Act::Squat(place, is_owned) if place < count && !there(&self.world, place) => {
+                let mut object = self.manifest(place);
+                object["metadata"]["annotations"] = json!({ "of": "somebody" });
+                if is_owned {
+                    object["metadata"]["labels"] = json!({ keys::ADAPTER: "other" });
+                }
+                self.world.store.put(object);
+            }
+            Act::Wait => self.world.store.now += SignedDuration::from_mins(61),
+            Act::Ready(_) | Act::Remove(_) | Act::Edit(_) | Act::Strip(_) | Act::Squat(..) => {}
+        }
+        self.render();
+    }
+
+    /// One pass, whose writes are judged.
+    fn pass(&mut self, intent: Intent, crash_after: Option<usize>) -> Result<Option<Report>> {
+        let before = self.world.store.objects();
+        self.world.writes();
+        self.world.crash_after = crash_after.map(|calls| self.world.calls + calls);
+        let report = self.world.pass(intent).ok();
+        self.world.crash_after = None;
+        let (mut now, mut adopted, mut deleted) = (self.ready_before(&before), BTreeSet::new(), BTreeSet::new());
+        for write in self.world.writes() {
+            let Some((verb, name)) = write.split_once(' ').filter(|(_, name)| *name != PARENT.1) else { continue };
+            let place: usize = name[1..].parse()?;
+            let held = before.iter().find(|object| object["metadata"]["name"] == name);
+            // An object that was adopted in this pass is the bundle's from then on.
+            let is_foreign = !adopted.contains(name) && held.is_some_and(|object| !self.is_member(object));
+            if is_foreign {
+                let is_owned = held.is_some_and(|object| object.label(keys::ADAPTER).is_some());
+                let may_adopt = match self.shapes[place].adoption {
+                    "always" => true,
+                    "if-unowned" => !is_owned,
+                    _ => false,
+                };
+                ensure!(matches!(verb, "create" | "update"), "{verb} of {name}, which is somebody else's");
+                ensure!(verb == "create" || may_adopt, "update of {name}, which its policy does not adopt");
+                if verb == "update" {
+                    adopted.insert(name.to_owned());
+                }
+            }
+            if verb == "delete" {
+                deleted.insert(name.to_owned());
+                let served =
+                    now.iter_mut().filter(|(other, ..)| *other == place && self.shapes[place].purge_order.is_some());
+                served.for_each(|(.., is_ready)| *is_ready = true);
+            }
+            if matches!(verb, "create" | "update") {
+                let order = self.shapes[place].apply_order;
+                let unready = now.iter().find(|(_, earlier, is_ready)| *earlier < order && !is_ready);
+                ensure!(unready.is_none(), "{verb} of {name} in wave {order} before {unready:?}");
+                // Where the name is taken, nothing is created.
+                if verb == "create" && (held.is_none() || deleted.contains(name)) {
+                    now.retain(|(other, ..)| *other != place);
+                    now.push((place, order, !self.shapes[place].is_slow));
+                }
+            }
+        }
+        Ok(report)
+    }
+
+    /// The wanted objects with their waves, and whether they were ready before a pass. An object that serves and goes counts as
+    /// ready: whether it has served is the pass's to know.
+    fn ready_before(&self, before: &[Value]) -> Vec<(usize, i16, bool)> {
+        let wanted = (0..self.shapes.len()).filter(|place| self.is_wanted[*place]);
+        wanted
+            .map(|place| {
+                let shape = &self.shapes[place];
+                let live = before.iter().find(|object| object["metadata"]["name"] == name(place));
+                let is_ready = live.is_some_and(|object| {
+                    !shape.is_slow || object.pointer("/status/conditions/0/status") == Some(&json!("True"))
+                });
+                (place, shape.apply_order, is_ready || shape.purge_order.is_some() && live.is_none())
+            })
+            .collect()
+    }
+
+    fn is_member(&self, object: &Value) -> bool {
+        let stamped = [keys::ADAPTER, keys::RESOURCE_ID, keys::RESOURCE, applyset::PART_OF];
+        stamped.iter().all(|key| object.label(key).is_some()) && object.label(keys::ADAPTER) == Some("tester")
+    }
+
+    /// Passes until nothing changes any more. Returns whether the bundle came to its end.
+    fn rest(&mut self, intent: Intent) -> Result<bool> {
+        for _ in 0..PATIENCE {
+            let before = self.world.store.objects();
+            let report = self.pass(intent, None)?;
+            if self.world.store.objects() == before {
+                let writes = self.pass(intent, None)?;
+                ensure!(self.world.store.objects() == before, "a second pass changes something");
+                return Ok(writes.or(report).is_some_and(|report| report.stopped.is_none()));
+            }
+        }
+        anyhow::bail!("the bundle does not come to rest in {PATIENCE} passes")
+    }
+
+    fn members(&self) -> Vec<String> {
+        let objects = self.world.store.objects();
+        let members = objects.iter().filter(|object| self.is_member(object) && object["metadata"]["name"] != PARENT.1);
+        members.filter_map(|object| object["metadata"]["name"].as_str().map(str::to_owned)).collect()
+    }
+}
+
+fn run(life: &Life) -> Result<()> {
+    let mut model = Model::new(life);
+    for (acts, crash_after) in &life.passes {
+        acts.iter().for_each(|act| model.act(act));
+        model.pass(Intent::Apply, *crash_after)?;
+    }
+    if model.rest(Intent::Apply)? {
+        for member in model.members() {
+            let place: usize = member[1..].parse()?;
+            ensure!(model.is_wanted[place], "{member} is not wanted, and still a member");
+        }
+    }
+    if model.rest(Intent::Delete)? {
+        ensure!(model.members().is_empty(), "the deleted bundle leaves {:?}", model.members());
+    }
+    Ok(())
+}
+
+proptest! {
+    #[test]
+    fn random_lives_keep_all_invariants(life in life()) {
+        if let Err(error) = run(&life) {
+            prop_assert!(false, "{error:#}");
+        }
+    }
+}
+
+/// The words of the model are those of the policies.
+#[test]
+fn words_of_the_model_are_policies() {
+    use crate::bundle::policy::Policy as _;
+    assert_eq!(Adoption::parse("if-unowned"), Ok(Some(Adoption::IfUnowned)));
+    assert_eq!(Update::parse("recreate"), Ok(Some(Update::Recreate)));
+    assert_eq!(Delete::parse("orphan-on-apply"), Ok(Some(Delete::OrphanOnApply)));
+}

@@ -1,0 +1,432 @@
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use super::*;
+
+const DIGEST: &str = "new";
+
+/// A rendered object with default policies.
+fn wanted() -> Wanted<'static> {
+    Wanted {
+        policies: Policies::default(),
+        digest: DIGEST,
+        is_completed: false,
+        is_to_be_purged: false,
+        is_due_again: false,
+    }
+}
+
+fn with(change: impl FnOnce(&mut Wanted<'static>)) -> Option<Wanted<'static>> {
+    let mut wanted = wanted();
+    change(&mut wanted);
+    Some(wanted)
+}
+
+fn member(digest: Option<&'static str>) -> Found<'static> {
+    Found::Member { digest, is_terminating: false, delete: Delete::Delete }
+}
+
+fn kept(delete: Delete) -> Found<'static> {
+    Found::Member { digest: Some(DIGEST), is_terminating: false, delete }
+}
+
+const GOING_MEMBER: Found<'_> = Found::Member { digest: Some(DIGEST), is_terminating: true, delete: Delete::Orphan };
+const UNOWNED: Found<'_> = Found::Other { owner: None, is_terminating: false };
+const FOREIGN: Found<'_> = Found::Other { owner: Some("adapter x"), is_terminating: false };
+
+#[test]
+fn each_situation_has_the_row_and_the_decision_of_the_table() {
+    use Intent::{Apply, Delete as Remove, Disown};
+    let adopting = |adoption| with(|it| it.policies.adoption = adoption);
+    let wait = || Decision::Wait(GOING.to_owned());
+    let later = Some("wave 0 is not ready");
+    let skip = Decision::Skip;
+    let cases = [
+        (
+            "a member of a disowned bundle",
+            Disown,
+            Some(wanted()),
+            member(Some("x")),
+            None,
+            Row::Disown,
+            Decision::Disown(DisownReason::BundleDisowned),
+        ),
+        ("a terminating member of a disowned bundle", Disown, None, GOING_MEMBER, None, Row::NothingToDisown, wait()),
+        (
+            "another's object of a disowned bundle",
+            Disown,
+            Some(wanted()),
+            FOREIGN,
+            None,
+            Row::NothingToDisown,
+            skip(SkipReason::NotOurs),
+        ),
+        (
+            "an absent object of a disowned bundle",
+            Disown,
+            Some(wanted()),
+            Found::Nothing,
+            None,
+            Row::NothingToDisown,
+            skip(SkipReason::Gone),
+        ),
+        (
+            "a member of a deleted bundle",
+            Remove,
+            Some(wanted()),
+            member(Some("x")),
+            None,
+            Row::Redundant,
+            Decision::Delete(DeleteReason::BundleDeleted),
+        ),
+        (
+            "a completed member of a deleted bundle",
+            Remove,
+            with(|it| it.is_completed = true),
+            Found::Nothing,
+            None,
+            Row::Gone,
+            skip(SkipReason::Gone),
+        ),
+        (
+            "another's object of a deleted bundle",
+            Remove,
+            Some(wanted()),
+            FOREIGN,
+            None,
+            Row::LetGo,
+            skip(SkipReason::NotOurs),
+        ),
+        (
+            "a member that left the set",
+            Apply,
+            None,
+            member(Some("x")),
+            None,
+            Row::Redundant,
+            Decision::Delete(DeleteReason::NotWanted),
+        ),
+        (
+            "a member that left the set and is going, whatever its policy",
+            Apply,
+            None,
+            GOING_MEMBER,
+            None,
+            Row::Going,
+            wait(),
+        ),
+        (
+            "a member that goes later",
+            Apply,
+            None,
+            member(None),
+            later,
+            Row::GoesLater,
+            Decision::Wait("wave 0 is not ready".to_owned()),
+        ),
+        (
+            "a member that stays although it left the set",
+            Apply,
+            None,
+            kept(Delete::OrphanOnApply),
+            later,
+            Row::Kept,
+            Decision::Disown(DisownReason::Policy),
+        ),
+        (
+            "the same with the bundle deleted",
+            Remove,
+            None,
+            kept(Delete::OrphanOnApply),
+            None,
+            Row::Redundant,
+            Decision::Delete(DeleteReason::BundleDeleted),
+        ),
+        (
+            "a member that stays when the bundle is deleted",
+            Remove,
+            None,
+            kept(Delete::OrphanOnDelete),
+            None,
+            Row::Kept,
+            Decision::Disown(DisownReason::Policy),
+        ),
+        (
+            "the same after it left the set",
+            Apply,
+            None,
+            kept(Delete::OrphanOnDelete),
+            None,
+            Row::Redundant,
+            Decision::Delete(DeleteReason::NotWanted),
+        ),
+        (
+            "a member that stays always",
+            Remove,
+            None,
+            kept(Delete::Orphan),
+            None,
+            Row::Kept,
+            Decision::Disown(DisownReason::Policy),
+        ),
+        (
+            "a completed object",
+            Apply,
+            with(|it| it.is_completed = true),
+            Found::Nothing,
+            later,
+            Row::Completed,
+            skip(SkipReason::Completed),
+        ),
+        (
+            "a completed object whose name another took",
+            Apply,
+            with(|it| it.is_completed = true),
+            FOREIGN,
+            None,
+            Row::Completed,
+            skip(SkipReason::Completed),
+        ),
+        (
+            "a completed object that is going",
+            Apply,
+            with(|it| it.is_completed = true),
+            GOING_MEMBER,
+            None,
+            Row::Completing,
+            wait(),
+        ),
+        (
+            "an object that has served",
+            Apply,
+            with(|it| it.is_to_be_purged = true),
+            member(Some(DIGEST)),
+            None,
+            Row::Purge,
+            Decision::Delete(DeleteReason::Purged),
+        ),
+        (
+            "an object that went before it was purged",
+            Apply,
+            with(|it| it.is_to_be_purged = true),
+            Found::Nothing,
+            None,
+            Row::Absent,
+            Decision::Create,
+        ),
+        (
+            "an object of a later wave",
+            Apply,
+            Some(wanted()),
+            member(Some("old")),
+            later,
+            Row::NotYet,
+            Decision::Wait("wave 0 is not ready".to_owned()),
+        ),
+        ("a terminating member", Apply, Some(wanted()), GOING_MEMBER, None, Row::Terminating, wait()),
+        (
+            "another's object that is going",
+            Apply,
+            Some(wanted()),
+            Found::Other { owner: Some("x"), is_terminating: true },
+            None,
+            Row::Terminating,
+            wait(),
+        ),
+        ("an absent object", Apply, Some(wanted()), Found::Nothing, None, Row::Absent, Decision::Create),
+        ("nobody's object", Apply, Some(wanted()), UNOWNED, None, Row::Adopt, Decision::Update(UpdateReason::Adopted)),
+        ("another's object", Apply, Some(wanted()), FOREIGN, None, Row::Taken, Decision::Taken("adapter x".to_owned())),
+        (
+            "another's object, always adopted",
+            Apply,
+            adopting(Adoption::Always),
+            FOREIGN,
+            None,
+            Row::Adopt,
+            Decision::Update(UpdateReason::Adopted),
+        ),
+        (
+            "nobody's object that would be recreated",
+            Apply,
+            with(|it| it.policies.update = Update::Recreate),
+            UNOWNED,
+            None,
+            Row::Adopt,
+            Decision::Update(UpdateReason::Adopted),
+        ),
+        (
+            "nobody's object, never adopted",
+            Apply,
+            adopting(Adoption::Never),
+            UNOWNED,
+            None,
+            Row::Taken,
+            Decision::Taken("nobody, and its policy is to adopt no object".to_owned()),
+        ),
+        (
+            "an object that is written once",
+            Apply,
+            with(|it| (it.policies.reconcile, it.digest, it.is_due_again) = (Reconcile::Once, ONCE, true)),
+            member(Some(ONCE)),
+            None,
+            Row::Once,
+            skip(SkipReason::Once),
+        ),
+        (
+            "an object that is from now on written once",
+            Apply,
+            with(|it| (it.policies.reconcile, it.digest) = (Reconcile::Once, ONCE)),
+            member(Some("old")),
+            None,
+            Row::Changed,
+            Decision::Update(UpdateReason::Changed),
+        ),
+        (
+            "an object that is no longer written once",
+            Apply,
+            Some(wanted()),
+            member(Some(ONCE)),
+            None,
+            Row::Changed,
+            Decision::Update(UpdateReason::Changed),
+        ),
+        (
+            "a changed object",
+            Apply,
+            Some(wanted()),
+            member(Some("old")),
+            None,
+            Row::Changed,
+            Decision::Update(UpdateReason::Changed),
+        ),
+        (
+            "an object whose digest somebody removed",
+            Apply,
+            Some(wanted()),
+            member(None),
+            None,
+            Row::Changed,
+            Decision::Update(UpdateReason::Changed),
+        ),
+        (
+            "a changed object that is recreated",
+            Apply,
+            with(|it| it.policies.update = Update::Recreate),
+            member(Some("old")),
+            None,
+            Row::Recreate,
+            Decision::Recreate,
+        ),
+        (
+            "an object that is due again",
+            Apply,
+            with(|it| it.is_due_again = true),
+            member(Some(DIGEST)),
+            None,
+            Row::DueAgain,
+            Decision::Update(UpdateReason::DueAgain),
+        ),
+        (
+            "an object that is due again, and would be recreated",
+            Apply,
+            with(|it| (it.policies.update, it.is_due_again) = (Update::Recreate, true)),
+            member(Some(DIGEST)),
+            None,
+            Row::DueAgain,
+            Decision::Update(UpdateReason::DueAgain),
+        ),
+        ("an object in sync", Apply, Some(wanted()), member(Some(DIGEST)), None, Row::InSync, skip(SkipReason::InSync)),
+    ];
+    for (name, intent, wanted, found, waits_for, row, decision) in cases.clone() {
+        assert_eq!(decide(&Situation { intent, wanted, found, waits_for }), (row, decision), "{name}");
+    }
+    let missing: Vec<Row> = Row::ALL.into_iter().filter(|row| !cases.iter().any(|case| case.5 == *row)).collect();
+    assert!(missing.is_empty(), "no case comes to {missing:?}");
+}
+
+#[test]
+fn page_has_every_row() {
+    let source = include_str!("../table.rs");
+    for row in Row::ALL {
+        let line = format!("//! | {} | {} | ", row.number(), row.condition());
+        assert!(source.contains(&line), "the module's table lacks `{line}`");
+    }
+}
+
+fn found() -> impl Strategy<Value = Found<'static>> {
+    let deletes = vec![Delete::Delete, Delete::Orphan, Delete::OrphanOnApply, Delete::OrphanOnDelete];
+    let digest = select(vec![None, Some(DIGEST), Some("old"), Some(ONCE)]);
+    let member = (digest, any::<bool>(), select(deletes)).prop_map(|(digest, is_terminating, delete)| Found::Member {
+        digest,
+        is_terminating,
+        delete,
+    });
+    let other = (select(vec![None, Some("adapter x")]), any::<bool>())
+        .prop_map(|(owner, is_terminating)| Found::Other { owner, is_terminating });
+    prop_oneof![Just(Found::Nothing), member, other]
+}
+
+fn situation() -> impl Strategy<Value = Situation<'static>> {
+    let policies = (
+        select(vec![Adoption::Never, Adoption::IfUnowned, Adoption::Always]),
+        select(vec![Reconcile::OnObjectChange, Reconcile::Once]),
+        select(vec![Update::Apply, Update::ApplyOverride, Update::Replace, Update::Recreate]),
+    );
+    let wanted = (policies, any::<bool>(), any::<bool>(), any::<bool>());
+    let wanted =
+        wanted.prop_map(|((adoption, reconcile, update), is_completed, is_to_be_purged, is_due_again)| Wanted {
+            policies: Policies { adoption, reconcile, update, ..Policies::default() },
+            digest: if reconcile == Reconcile::Once { ONCE } else { DIGEST },
+            is_completed,
+            is_to_be_purged,
+            is_due_again,
+        });
+    let intent = select(vec![Intent::Apply, Intent::Delete, Intent::Disown]);
+    (intent, proptest::option::of(wanted), found(), select(vec![None, Some("others")]))
+        .prop_map(|(intent, wanted, found, waits_for)| Situation { intent, wanted, found, waits_for })
+}
+
+proptest! {
+    #[test]
+    fn what_belongs_to_others_is_neither_deleted_nor_disowned(situation in situation()) {
+        let (_, decision) = decide(&situation);
+        if matches!(situation.found, Found::Other { .. }) {
+            let is_harmful = matches!(decision, Decision::Delete(_) | Decision::Disown(_) | Decision::Recreate);
+            prop_assert!(!is_harmful, "{decision}");
+        }
+    }
+
+    #[test]
+    fn what_is_terminating_is_never_written(situation in situation()) {
+        let (_, decision) = decide(&situation);
+        let is_going = matches!(
+            situation.found,
+            Found::Member { is_terminating: true, .. } | Found::Other { is_terminating: true, .. }
+        );
+        if is_going {
+            prop_assert!(matches!(decision, Decision::Wait(_) | Decision::Skip(_)), "{decision}");
+        }
+    }
+
+    #[test]
+    fn what_waits_for_others_is_not_applied_and_not_deleted_with_the_bundle(situation in situation()) {
+        let situation = Situation { waits_for: Some("others"), ..situation };
+        let (_, decision) = decide(&situation);
+        let is_early = matches!(
+            decision,
+            Decision::Create | Decision::Update(_) | Decision::Recreate
+                | Decision::Delete(DeleteReason::BundleDeleted | DeleteReason::NotWanted)
+        );
+        prop_assert!(!is_early, "{decision}");
+    }
+
+    #[test]
+    fn member_in_sync_is_not_written(situation in situation()) {
+        let (row, decision) = decide(&situation);
+        if row == Row::InSync {
+            prop_assert_eq!(decision, Decision::Skip(SkipReason::InSync));
+            let found = matches!(situation.found, Found::Member { digest: Some(_), is_terminating: false, .. });
+            prop_assert!(found && situation.waits_for.is_none() && situation.intent == Intent::Apply);
+        }
+    }
+}
