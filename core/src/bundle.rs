@@ -15,6 +15,7 @@
 //! `docs/adr/0031-a-bundle-is-an-entry-whose-object-is-its-parent.md` says why there is a parent and no inventory.
 
 pub mod applyset;
+pub mod checks;
 pub mod digest;
 pub mod identity;
 mod kebab;

@@ -1,0 +1,144 @@
+//! What is wrong with a set as a whole, found before anything is written.
+//!
+//! In: the prepared objects. Out: sentences for their author, each with both objects. Nothing here fails.
+//!
+//! | finding | consequence |
+//! | --- | --- |
+//! | two objects of one identity | each pass would write one over the other: the bundle fails |
+//! | an instance or an object in a namespace that is applied before its type or namespace | its wave would wait for ever for what a later wave brings |
+//! | an instance or an object in a namespace that is deleted after it | it goes with it, in whatever state it is |
+
+use std::collections::BTreeMap;
+
+use super::identity::Identity;
+use super::member::Rendered;
+use super::order::managed::TypePattern;
+use crate::object_ref::ObjectRef;
+
+/// Finds objects that are rendered more than once.
+#[must_use]
+pub fn duplicates(objects: &[Rendered]) -> Vec<String> {
+    let mut counts: BTreeMap<Identity, usize> = BTreeMap::new();
+    for rendered in objects {
+        *counts.entry(identity(rendered)).or_default() += 1;
+    }
+    let duplicates = counts.into_iter().filter(|(_, count)| *count > 1);
+    duplicates.map(|(identity, count)| format!("{identity} is rendered {count} times; remove all but one")).collect()
+}
+
+/// Finds orders by which an object waits for another that comes later, or outlives it.
+#[must_use]
+pub fn deadlocks(objects: &[Rendered]) -> Vec<String> {
+    let mut found = Vec::new();
+    for outer in objects {
+        let of_outer = identity(outer);
+        let types = TypePattern::introduced_by(&of_outer.kind, &outer.object);
+        for inner in objects {
+            let of_inner = identity(inner);
+            let is_in_it =
+                of_outer.kind.is_namespace() && of_inner.namespace.as_deref() == Some(of_outer.name.as_str());
+            let is_instance = types.as_ref().is_some_and(|types| types.matches(&of_inner.kind));
+            if !is_in_it && !is_instance {
+                continue;
+            }
+            let (apply, delete) = (inner.settings.apply_order, inner.settings.delete_order);
+            if apply < outer.settings.apply_order {
+                found.push(format!(
+                    "{of_inner} is applied in wave {apply}, before {of_outer} in wave {}, without which it cannot be; give it \
+                     an apply order of at least {}",
+                    outer.settings.apply_order, outer.settings.apply_order
+                ));
+            }
+            if delete > outer.settings.delete_order {
+                found.push(format!(
+                    "{of_inner} is deleted in wave {delete}, after {of_outer} in wave {}, with which it goes; give it a delete \
+                     order of at most {}",
+                    outer.settings.delete_order, outer.settings.delete_order
+                ));
+            }
+        }
+    }
+    found
+}
+
+fn identity(rendered: &Rendered) -> Identity {
+    ObjectRef::of(&rendered.object).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::bundle::policy::{Policies, Settings};
+    use crate::readiness::Hints;
+
+    fn rendered(object: Value, apply_order: i16, delete_order: i16) -> Rendered {
+        let policies = Policies::default();
+        let settings = Settings { policies, apply_order, delete_order, purge_order: None, status_hint: None };
+        Rendered { object, settings, hints: Hints::default(), digest: String::new() }
+    }
+
+    fn namespace() -> Value {
+        json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "team" } })
+    }
+
+    fn map(name: &str) -> Value {
+        json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": name, "namespace": "team" } })
+    }
+
+    fn definition() -> Value {
+        json!({
+            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": { "name": "foos.example.io" },
+            "spec": { "group": "example.io", "names": { "kind": "Foo" } },
+        })
+    }
+
+    fn foo() -> Value {
+        json!({ "apiVersion": "example.io/v1", "kind": "Foo", "metadata": { "name": "f", "namespace": "other" } })
+    }
+
+    #[test]
+    fn object_is_a_duplicate_whatever_its_version() {
+        let beta = json!({ "apiVersion": "example.io/v1beta1", "kind": "Foo", "metadata": { "name": "f", "namespace": "other" } });
+        let found = duplicates(&[rendered(foo(), 0, 0), rendered(map("f"), 0, 0), rendered(beta, 1, 0)]);
+        assert_eq!(found, ["Foo.example.io other/f is rendered 2 times; remove all but one"]);
+    }
+
+    #[test]
+    fn orders_deadlock_where_the_inner_object_comes_first_or_goes_last() {
+        let cases = [
+            ("an object in a namespace of its wave", namespace(), map("a"), (0, 0), None),
+            (
+                "an object in a namespace of a later wave",
+                namespace(),
+                map("a"),
+                (-1, 0),
+                Some("before Namespace team in wave 0"),
+            ),
+            (
+                "an object that goes after its namespace",
+                namespace(),
+                map("a"),
+                (0, 1),
+                Some("after Namespace team in wave 0"),
+            ),
+            ("an object elsewhere", namespace(), foo(), (-1, 1), None),
+            ("an instance of a later type", definition(), foo(), (-1, 0), Some("before CustomResourceDefinition")),
+            (
+                "an instance that goes after its type",
+                definition(),
+                foo(),
+                (0, 1),
+                Some("after CustomResourceDefinition"),
+            ),
+            ("an object that is no instance", definition(), map("a"), (-1, 1), None),
+        ];
+        for (name, outer, inner, (apply, delete), expected) in cases {
+            let found = deadlocks(&[rendered(outer, 0, 0), rendered(inner, apply, delete)]);
+            assert_eq!(found.len(), usize::from(expected.is_some()), "{name}: {found:?}");
+            let text = found.first().map(String::as_str).unwrap_or_default();
+            assert!(text.contains(expected.unwrap_or_default()), "{name}: {text}");
+        }
+    }
+}
