@@ -13,6 +13,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::policy::Reconcile;
 use crate::id::Generation;
+use crate::keys;
 
 /// The digest of every object that is written once.
 pub const ONCE: &str = "__once__";
@@ -44,7 +45,11 @@ fn hash(object: &Value) -> String {
     })
 }
 
-/// The fields that differ between two states of a live object, as paths; fields that the server keeps do not count.
+/// The annotations that the adapter itself changes from write to write.
+const STAMPED: [&str; 3] = [keys::GENERATION, keys::OWNERSHIP_PROOF, keys::DIGEST];
+
+/// The fields that differ between two states of a live object, as paths. What the server or the adapter's stamp changes does
+/// not count.
 #[must_use]
 pub fn changed_fields(before: &Value, after: &Value) -> Vec<String> {
     let mut fields = Vec::new();
@@ -61,7 +66,9 @@ fn compare(before: &Value, after: &Value, path: &mut String, fields: &mut Vec<St
     };
     let added = new.keys().filter(|key| !old.contains_key(*key));
     for key in old.keys().chain(added) {
-        if path == "metadata" && SERVERS.contains(&key.as_str()) {
+        let is_servers = path == "metadata" && SERVERS.contains(&key.as_str());
+        let is_stamped = path == "metadata.annotations" && STAMPED.contains(&key.as_str());
+        if is_servers || is_stamped {
             continue;
         }
         let length = path.len();
@@ -121,11 +128,11 @@ mod tests {
     #[test]
     fn changed_fields_are_named_by_their_paths() {
         let before = json!({
-            "metadata": { "resourceVersion": "1", "labels": { "a": "1" } }, "spec": { "replicas": 2, "list": [1] },
+            "metadata": { "resourceVersion": "1", "labels": { "a": "1" }, "annotations": { keys::GENERATION: "1" } }, "spec": { "replicas": 2, "list": [1] },
             "status": { "ready": 1 },
         });
         let after = json!({
-            "metadata": { "resourceVersion": "2", "labels": { "a": "1" } }, "spec": { "replicas": 3, "list": [2], "new": {} },
+            "metadata": { "resourceVersion": "2", "labels": { "a": "1" }, "annotations": { keys::GENERATION: "2" } }, "spec": { "replicas": 3, "list": [2], "new": {} },
             "status": { "ready": 2 },
         });
         assert_eq!(changed_fields(&before, &after), ["spec.list", "spec.replicas", "spec.new"]);

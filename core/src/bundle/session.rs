@@ -499,14 +499,20 @@ impl Setting<'_> {
         if is_stamped && set == Some(self.set.as_str()) {
             return Live::Member(version.clone());
         }
-        let owner = match (set, version.label(keys::ADAPTER)) {
-            (Some(other), _) if other != self.set => Some(format!("the set `{other}`")),
-            (_, Some(adapter)) if !is_stamped => {
+        // An object that only lost labels of its owner is nobody's, and may be adopted again.
+        let is_of_others = || {
+            keys::OWNERSHIP_LABELS
+                .into_iter()
+                .any(|key| version.label(key).is_some() && !self.is_owner_label(key, version.object()))
+        };
+        let owner = match set {
+            Some(other) if other != self.set => Some(format!("the set `{other}`")),
+            Some(_) | None if is_of_others() => {
                 let part = |key: &str| version.label(key).unwrap_or("?");
-                let (id, entry) = (part(keys::RESOURCE_ID), part(keys::RESOURCE));
+                let [adapter, id, entry] = keys::OWNERSHIP_LABELS.map(part);
                 Some(format!("adapter {adapter}, entry {entry}, for the resource {id}"))
             }
-            _ => None,
+            Some(_) | None => None,
         };
         Live::Other(version.clone(), owner)
     }

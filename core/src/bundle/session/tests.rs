@@ -270,6 +270,13 @@ fn taken_name_is_adopted_if_nobody_owns_it() {
         ("nobody's", json!({}), "if-unowned", "a updated"),
         ("nobody's, never adopted", json!({}), "never", "a failed"),
         ("another adapter's", foreign.clone(), "if-unowned", "a failed"),
+        (
+            "one that lost a label of its owner",
+            json!({ "labels": { "hyperfleet.io/adapter": "tester" } }),
+            "if-unowned",
+            "a updated",
+        ),
+        ("another set's", json!({ "labels": { applyset::PART_OF: "other" } }), "if-unowned", "a failed"),
         ("another adapter's, always adopted", foreign, "always", "a updated"),
     ] {
         let mut world = World::new(vec![map("a", &[("adoption-policy", policy)])]);
