@@ -67,6 +67,19 @@ impl Life {
         self.system.sentinel.as_mut().context("no Sentinel")?.stop().await
     }
 
+    /// Waits until an adapter has reported about generation 2.
+    async fn await_report_of_the_change(&self) -> Result<()> {
+        await_condition("a report of the change", PATIENCE, async || {
+            let cluster = self.system.send("GET", &self.cluster, &Value::Null, 200).await?;
+            let conditions = cluster["status"]["conditions"].as_array().context("no conditions")?;
+            let is_report = |condition: &Value| condition["type"].as_str().is_some_and(|of| of.ends_with("Successful"));
+            let mut reports = conditions.iter().filter(|condition| is_report(condition));
+            ensure!(reports.any(|report| report["observed_generation"] == 2), "{cluster}");
+            Ok(())
+        })
+        .await
+    }
+
     /// The region in an adapter's object.
     async fn region(&self, adapter: Adapter) -> Result<Option<String>> {
         self.system.region(adapter, &self.cluster).await
@@ -136,6 +149,8 @@ async fn cluster_survives_a_restarted_broker() -> Result<()> {
     // The events of an adapter that is away are in the queue when the broker stops.
     life.adapters[1].stop().await?;
     life.change().await?;
+    // The report of the other one proves that the change was announced: to both queues, in one message.
+    life.await_report_of_the_change().await?;
     let queue = life.system.topic.queue_name(life.system.name(Adapter::Second));
     await_condition("an event in the queue", PATIENCE, async || {
         ensure!(broker.broker().depth(&queue).await?.ready > 0, "it is empty");
