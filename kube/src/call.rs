@@ -27,6 +27,8 @@ pub enum Verb {
     Migrate,
     /// Sends a server-side apply of one object.
     Apply,
+    /// Replaces one object by a PUT.
+    Replace,
     /// Sends a JSON merge patch.
     Patch,
     /// Deletes an object by its name.
@@ -45,6 +47,7 @@ impl Verb {
             Self::DryRun => "dry_run",
             Self::Migrate => "migrate",
             Self::Apply => "apply",
+            Self::Replace => "replace",
             Self::Patch => "patch",
             Self::Delete => "delete",
         }
@@ -54,7 +57,9 @@ impl Verb {
     pub(crate) fn is_read(self) -> bool {
         match self {
             Self::Discover | Self::Get | Self::List => true,
-            Self::Create | Self::DryRun | Self::Migrate | Self::Apply | Self::Patch | Self::Delete => false,
+            Self::Create | Self::DryRun | Self::Migrate | Self::Apply | Self::Replace | Self::Patch | Self::Delete => {
+                false
+            }
         }
     }
 
@@ -67,6 +72,7 @@ impl Verb {
             Self::DryRun => "k8s.dry_run",
             Self::Migrate => "k8s.migrate",
             Self::Apply => "k8s.apply",
+            Self::Replace => "k8s.replace",
             Self::Patch => "k8s.patch",
             Self::Delete => "k8s.delete",
         }
@@ -82,6 +88,7 @@ impl Verb {
             Self::DryRun => "dry-run the creation of",
             Self::Migrate => "migrate the managed fields of",
             Self::Apply => "apply",
+            Self::Replace => "replace",
             Self::Patch => "patch",
             Self::Delete => "delete",
         }

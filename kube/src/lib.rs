@@ -44,6 +44,7 @@ pub use fence::Fence;
 pub use form::Form;
 pub use kinds::{Discovery, UnreadGroup};
 pub use kube::Client;
+pub use migration::Takeover;
 pub use pages::Pages;
 pub use rate_limit::RateLimit;
 pub use selector::Selector;

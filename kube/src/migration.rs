@@ -1,4 +1,5 @@
-//! Migrates `metadata.managedFields`, so that an apply can remove fields that the same program created by a POST.
+//! Migrates `metadata.managedFields`, so that an apply can remove fields that the same program created by a POST, or
+//! that kubectl set.
 //!
 //! The API server records the fields of a POST in an entry with the operation `Update`. A later apply by the
 //! same field manager adds an entry with the operation `Apply`, and the `Update` entry stays. So the apply
@@ -11,17 +12,29 @@
 
 use serde_json::{Map, Value, json};
 
-/// Merges the `Update` entries of `manager` and of its `former` names into the `Apply` entry of `manager`.
+/// Whose fields become those of the next apply, which removes the ones that its manifest lacks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Takeover {
+    /// Those that the field manager, or one of its former names, wrote with the operation `Update`.
+    Own,
+    /// Those, and all of field managers whose name begins with `kubectl`: of people, and of their scripts.
+    OwnAndKubectl,
+}
+
+/// Merges the `Update` entries of `manager` and of its `former` names, and what else `takeover` names, into the `Apply` entry of
+/// `manager`.
 ///
 /// Returns `None` if there is no entry to merge.
-pub(crate) fn migrate(managed_fields: &Value, manager: &str, former: &[&str]) -> Option<Value> {
+pub(crate) fn migrate(managed_fields: &Value, manager: &str, former: &[&str], takeover: Takeover) -> Option<Value> {
     let entries = managed_fields.as_array()?;
     let is_main = |entry: &Value| text(entry, "subresource").is_empty();
     let is_applied =
         |entry: &Value| is_main(entry) && text(entry, "operation") == "Apply" && text(entry, "manager") == manager;
     let is_updated = |entry: &Value| {
         let writer = text(entry, "manager");
-        is_main(entry) && text(entry, "operation") == "Update" && (writer == manager || former.contains(&writer))
+        let is_own = text(entry, "operation") == "Update" && (writer == manager || former.contains(&writer));
+        let is_kubectls = takeover == Takeover::OwnAndKubectl && writer.starts_with("kubectl");
+        is_main(entry) && (is_own || is_kubectls)
     };
 
     let applied = entries.iter().find(|entry| is_applied(entry));

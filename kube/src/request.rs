@@ -140,6 +140,11 @@ pub(crate) fn apply(path: &str, field_manager: &str, object: &Value) -> Request<
     request(http::Method::PATCH, uri, Some("application/apply-patch+yaml"), object.to_string().into_bytes())
 }
 
+pub(crate) fn replace(path: &str, field_manager: &str, object: &Value) -> Request<Vec<u8>> {
+    let uri = format!("{path}?{}", strict(field_manager));
+    request(http::Method::PUT, uri, Some(JSON), object.to_string().into_bytes())
+}
+
 pub(crate) fn json_patch(path: &str, field_manager: &str, patch: &Value) -> Request<Vec<u8>> {
     let uri = format!("{path}?fieldManager={}", utf8_percent_encode(field_manager, ENCODED));
     request(http::Method::PATCH, uri, Some("application/json-patch+json"), patch.to_string().into_bytes())

@@ -11,7 +11,9 @@ use lifecycle_core::object_ref::ObjectRef;
 use lifecycle_core::observation::{Query, QueryBy, Version};
 use lifecycle_core::task::PropagationPolicy;
 use lifecycle_core::write::{Target, WriteError, WriteErrorKind};
-use lifecycle_kube::{CallObserver, CallRecord, Client, Cluster, Error, ErrorKind, Fence, Form, Selector, Settings};
+use lifecycle_kube::{
+    CallObserver, CallRecord, Client, Cluster, Error, ErrorKind, Fence, Form, Selector, Settings, Takeover,
+};
 use serde_json::Value;
 
 use crate::dependency::{Probe, Suspicion, is_gateway_error};
@@ -103,7 +105,9 @@ impl Transport for KubernetesTransport {
     async fn update(&self, desired: &Value, target: &Target, live: &Version) -> Result<Value, WriteError> {
         let (object, fence) = (ObjectRef::from(target), fence(target));
         let migrated = match live.managed_fields() {
-            Some(managed_fields) => self.cluster.migrate(&object, fence, managed_fields).await.map_err(write_error)?,
+            Some(managed_fields) => {
+                self.cluster.migrate(&object, fence, managed_fields, Takeover::Own).await.map_err(write_error)?
+            }
             None => None,
         };
         let fence = migrated.as_deref().map_or(fence, |version| Fence::new(&target.uid, version));

@@ -1,4 +1,4 @@
-//! Writes: creations, server-side applies, merge patches, deletions, and the migration of managed fields.
+//! Writes: creations, server-side applies, replacements, merge patches, deletions, and the migration of managed fields.
 //!
 //! A creation needs no [`Fence`]: the server refuses it if the name is taken. Every other write needs a fence
 //! with a UID, and is not sent without.
@@ -11,7 +11,8 @@ use super::Cluster;
 use crate::call::{Call, Verb};
 use crate::error::{Error, ErrorKind};
 use crate::fence::Fence;
-use crate::{migration, request};
+use crate::migration::{self, Takeover};
+use crate::request;
 
 /// The result of a deletion that the server accepted.
 #[derive(Debug, Clone, PartialEq)]
@@ -72,8 +73,36 @@ impl Cluster {
         applied.map_err(|refusal| self.refused(&call, refusal))
     }
 
+    /// Replaces an existing object by a PUT, and returns the object as the server stored it. Every field that the manifest
+    /// lacks goes, whoever set it, but the finalizers in `live` stay: they hold the object for others.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Conflict`] if the live object does not match the fence; [`ErrorKind::Invalid`] if the fence has no resource
+    /// version, without which the server would replace the object in any state.
+    pub async fn replace(
+        &self,
+        desired: &Value,
+        object: &ObjectRef,
+        fence: Fence<'_>,
+        live: &Value,
+    ) -> Result<Value, Error> {
+        let object = ObjectRef { kind: ObjectRef::of(desired).kind, ..object.clone() };
+        let call = Call { verb: Verb::Replace, object: &object };
+        if fence.resource_version().is_none() {
+            return Err(call.invalid("the resource version to replace is unknown".to_owned()));
+        }
+        let mut body = fence.in_manifest(desired).map_err(|message| call.invalid(message))?;
+        keep_finalizers(&mut body, live);
+        let endpoint = self.endpoint(&call).await?;
+        let request = request::replace(&endpoint.object(&call)?, &self.field_manager, &body);
+        let answer = self.sender.send(&call, request).await;
+        let replaced = answer.and_then(|answer| endpoint.expected(&object).with_uid(fence.uid()).object(answer));
+        replaced.map_err(|refusal| self.refused(&call, refusal))
+    }
+
     /// Moves the fields that the field manager, or one of its former names, wrote with the operation `Update`
-    /// to its operation `Apply`.
+    /// to its operation `Apply`; with [`Takeover::OwnAndKubectl`], those of kubectl, too.
     ///
     /// Without this migration, its next apply would keep fields that the manifest no longer contains.
     ///
@@ -88,8 +117,10 @@ impl Cluster {
         object: &ObjectRef,
         fence: Fence<'_>,
         managed_fields: &Value,
+        takeover: Takeover,
     ) -> Result<Option<String>, Error> {
-        let Some(migrated) = migration::migrate(managed_fields, &self.field_manager, self.former_managers) else {
+        let migrated = migration::migrate(managed_fields, &self.field_manager, self.former_managers, takeover);
+        let Some(migrated) = migrated else {
             return Ok(None);
         };
         let call = Call { verb: Verb::Migrate, object };
@@ -185,6 +216,20 @@ impl Cluster {
             Err(refusal) if refusal.is_missing_object(object) => Ok(Deletion::Gone),
             Err(refusal) => Err(self.refused(call, refusal)),
         }
+    }
+}
+
+/// Adds the finalizers of the live object to those of the manifest.
+fn keep_finalizers(body: &mut Value, live: &Value) {
+    let finalizers = |object: &Value| object.pointer("/metadata/finalizers").and_then(Value::as_array).cloned();
+    let mut all = finalizers(body).unwrap_or_default();
+    for finalizer in finalizers(live).unwrap_or_default() {
+        if !all.contains(&finalizer) {
+            all.push(finalizer);
+        }
+    }
+    if !all.is_empty() {
+        body["metadata"]["finalizers"] = Value::Array(all);
     }
 }
 

@@ -79,10 +79,14 @@ fn update_entries_are_merged_into_the_apply_entry() {
         ("no list", Value::Null, None),
     ];
     for (name, before, expected) in cases {
-        let after = migrate(&before, "me", &FORMER);
+        let after = migrate(&before, "me", &FORMER, Takeover::Own);
         assert_eq!(after, expected, "{name}");
         if let Some(after) = after {
-            assert_eq!(migrate(&after, "me", &FORMER), None, "{name}: a second migration changes nothing");
+            assert_eq!(
+                migrate(&after, "me", &FORMER, Takeover::Own),
+                None,
+                "{name}: a second migration changes nothing"
+            );
         }
     }
 }
@@ -162,4 +166,30 @@ proptest! {
         };
         prop_assert_eq!(all(&[&united(&left, &right)]), all(&[&left, &right]));
     }
+}
+
+#[test]
+fn kubectls_fields_are_taken_over_with_their_writers_names_alone() {
+    let early = "2026-01-01T00:00:00Z";
+    let (x, y) = (json!({ "f:data": { "f:x": {} } }), json!({ "f:data": { "f:y": {} } }));
+    let both = json!({ "f:data": { "f:x": {}, "f:y": {} } });
+    let kubectls = ["kubectl", "kubectl-edit", "kubectl-client-side-apply"];
+    for (writer, operation) in kubectls.into_iter().flat_map(|writer| [(writer, "Apply"), (writer, "Update")]) {
+        let before = json!([entry("me", "Apply", early, x.clone()), entry(writer, operation, early, y.clone())]);
+        let after = migrate(&before, "me", &FORMER, Takeover::OwnAndKubectl);
+        assert_eq!(
+            after,
+            Some(vec![entry("me", "Apply", early, both.clone())]).map(Value::from),
+            "{writer} {operation}"
+        );
+        assert_eq!(migrate(&before, "me", &FORMER, Takeover::Own), None, "{writer} {operation}");
+    }
+    let others = json!([
+        entry("helm", "Update", early, x.clone()),
+        entry("my-kubectl", "Apply", early, y.clone()),
+        with(entry("kubectl", "Update", early, y), "subresource", "status"),
+        with(entry("kubectl", "Update", early, x.clone()), "apiVersion", "v2"),
+        entry("me", "Apply", early, x),
+    ]);
+    assert_eq!(migrate(&others, "me", &FORMER, Takeover::OwnAndKubectl), None);
 }

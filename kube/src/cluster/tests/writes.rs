@@ -4,6 +4,7 @@ use lifecycle_core::task::PropagationPolicy::Background;
 
 use super::super::write::deletion;
 use super::*;
+use crate::Takeover;
 
 #[tokio::test]
 async fn every_call_fails_if_the_answer_is_not_the_object() {
@@ -22,7 +23,12 @@ async fn every_call_fails_if_the_answer_is_not_the_object() {
             ("create", cluster.create(&config_map()).await.map(drop), is_object),
             ("dry run", cluster.dry_run_create(&config_map()).await, is_object),
             ("apply", cluster.apply(&config_map(), &object, fence).await.map(drop), false),
-            ("migrate", cluster.migrate(&object, fence, &managed_fields).await.map(drop), false),
+            ("migrate", cluster.migrate(&object, fence, &managed_fields, Takeover::Own).await.map(drop), false),
+            (
+                "replace",
+                cluster.replace(&config_map(), &object, Fence::new("u1", "1"), &json!({})).await.map(drop),
+                false,
+            ),
             ("patch", cluster.merge_patch(&json!({}), &object, fence).await.map(drop), false),
             ("delete", cluster.delete(&object, fence, Background).await.map(drop), is_status),
         ];
