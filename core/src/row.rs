@@ -1,13 +1,9 @@
 //! The rows of the decision table, each declared once.
 
-use std::fmt;
-
-/// Declares the rows of the decision table. For each: variant, number, condition, and what would have to differ
-/// for the planner to try a later row.
-macro_rules! rows {
-    ($($name:ident, $number:literal, $condition:literal, $otherwise:expr;)*) => {
-        /// The row of the decision table that matched. The row is the reason of a decision; the decision says
-        /// what to do.
+/// Declares the rows of a decision table as an enum. For each: variant, number, and condition.
+macro_rules! table {
+    ($(#[$doc:meta])* $($name:ident, $number:literal, $condition:literal;)*) => {
+        $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Row {
             $(#[doc = $number] #[doc = ": "] #[doc = $condition] #[doc = "."] $name,)*
@@ -17,7 +13,7 @@ macro_rules! rows {
             /// Every row, in the table's order.
             pub const ALL: [Self; [$($number),*].len()] = [$(Self::$name),*];
 
-            /// The row's number in the table of `docs/lifecycle.md`.
+            /// The row's number in the table.
             #[must_use]
             pub fn number(self) -> &'static str {
                 match self {
@@ -25,14 +21,35 @@ macro_rules! rows {
                 }
             }
 
-            /// The row's condition, as the table of `docs/lifecycle.md` states it.
+            /// The row's condition, as the table states it.
             #[must_use]
             pub fn condition(self) -> &'static str {
                 match self {
                     $(Self::$name => $condition,)*
                 }
             }
+        }
 
+        impl std::fmt::Display for Row {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                write!(f, "row {}: {}", self.number(), self.condition())
+            }
+        }
+    };
+}
+
+pub(crate) use table;
+
+/// Declares the rows of the table of `docs/lifecycle.md`, each with what would have to differ for the planner to try a later row.
+macro_rules! rows {
+    ($($name:ident, $number:literal, $condition:literal, $otherwise:expr;)*) => {
+        table! {
+            /// The row of the decision table that matched. The row is the reason of a decision; the decision says
+            /// what to do.
+            $($name, $number, $condition;)*
+        }
+
+        impl Row {
             /// What would have to differ for the planner to try a later row; `None` for a row that ends the
             /// table for its situation.
             #[must_use]
@@ -69,10 +86,4 @@ rows! {
     NewName, "18", "live, and none has the rendered name",
         Some("the manifest has to render to the name of a live version");
     Update, "19", "live", None;
-}
-
-impl fmt::Display for Row {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "row {}: {}", self.number(), self.condition())
-    }
 }

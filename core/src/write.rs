@@ -91,6 +91,21 @@ pub struct Target {
     pub resource_version: String,
 }
 
+impl Target {
+    /// The fence of a write to `version`, an object of this kind.
+    #[must_use]
+    pub fn of(version: &Version, kind: &GroupVersionKind, destination: &Destination) -> Self {
+        Self {
+            destination: destination.clone(),
+            kind: kind.clone(),
+            namespace: Some(version.namespace().to_owned()).filter(|namespace| !namespace.is_empty()),
+            name: version.name().to_owned(),
+            uid: version.uid().to_owned(),
+            resource_version: version.resource_version().to_owned(),
+        }
+    }
+}
+
 /// The result of a [`Command`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum Executed {

@@ -84,12 +84,11 @@ impl Contents {
         let id = id(&place, parent.name());
         set(parent, "labels", ID, id);
         set(parent, "annotations", TOOLING, format!("{TOOL}/{version}"));
-        let kinds: Vec<String> = self.group_kinds.iter().map(GroupKind::to_string).collect();
+        let mut kinds: Vec<String> = self.group_kinds.iter().map(GroupKind::to_string).collect();
+        // The convention sorts the kinds as they are written.
+        kinds.sort_unstable();
         let namespaces = self.namespaces.iter().filter(|namespace| **namespace != place);
         let namespaces: Vec<&str> = namespaces.map(String::as_str).collect();
-        // The convention sorts the kinds as they are written.
-        let mut kinds = kinds;
-        kinds.sort_unstable();
         set(parent, "annotations", GROUP_KINDS, kinds.join(","));
         set(parent, "annotations", NAMESPACES, namespaces.join(","));
     }

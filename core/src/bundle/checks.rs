@@ -30,11 +30,13 @@ pub fn duplicates(objects: &[Rendered]) -> Vec<String> {
 #[must_use]
 pub fn deadlocks(objects: &[Rendered]) -> Vec<String> {
     let mut found = Vec::new();
-    for outer in objects {
-        let of_outer = identity(outer);
+    let identities: Vec<Identity> = objects.iter().map(identity).collect();
+    for (outer, of_outer) in objects.iter().zip(&identities) {
         let types = TypePattern::introduced_by(&of_outer.kind, &outer.object);
-        for inner in objects {
-            let of_inner = identity(inner);
+        if types.is_none() && !of_outer.kind.is_namespace() {
+            continue;
+        }
+        for (inner, of_inner) in objects.iter().zip(&identities) {
             let is_in_it =
                 of_outer.kind.is_namespace() && of_inner.namespace.as_deref() == Some(of_outer.name.as_str());
             let is_instance = types.as_ref().is_some_and(|types| types.matches(&of_inner.kind));

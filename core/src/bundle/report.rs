@@ -25,7 +25,7 @@ pub struct ObjectReport {
 /// A bundle after a pass.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Report {
-    /// The objects, in the order in which they were handled.
+    /// The objects: first those of the manifests, as they are written there, then the others.
     pub objects: Vec<ObjectReport>,
     /// What kept the pass from coming to its end, in words; `None` if it did.
     pub stopped: Option<String>,

@@ -164,43 +164,12 @@ pub enum SkipReason {
     NotOurs,
 }
 
-/// Declares the rows: variant, number, condition.
-macro_rules! rows {
-    ($($name:ident, $number:literal, $condition:literal;)*) => {
-        /// The row of the table that matched: the reason of a decision.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum Row {
-            $(#[doc = $number] #[doc = ": "] #[doc = $condition] #[doc = "."] $name,)*
-        }
-
-        impl Row {
-            /// Every row, in the table's order.
-            pub const ALL: [Self; [$($number),*].len()] = [$(Self::$name),*];
-
-            /// The row's number in the table.
-            #[must_use]
-            pub fn number(self) -> &'static str {
-                match self {
-                    $(Self::$name => $number,)*
-                }
-            }
-
-            /// The row's condition, as the table states it.
-            #[must_use]
-            pub fn condition(self) -> &'static str {
-                match self {
-                    $(Self::$name => $condition,)*
-                }
-            }
-        }
-    };
-}
-
-rows! {
+crate::row::table! {
+    /// The row of the table that matched: the reason of a decision.
     Disown, "D1", "the bundle is disowned, and the object is a live member";
     NothingToDisown, "D2", "the bundle is disowned";
     Gone, "R1", "not wanted, and gone";
-    LetGo, "R2", "not wanted, and no member any more";
+    NoMember, "R2", "not wanted, and no member any more";
     Going, "R3", "not wanted, and terminating";
     Kept, "R4", "not wanted, and its policy keeps it";
     GoesLater, "R5", "not wanted, and other objects go first";
@@ -218,12 +187,6 @@ rows! {
     Changed, "A11", "changed";
     DueAgain, "A12", "to be applied again";
     InSync, "A13", "as it was applied";
-}
-
-impl fmt::Display for Row {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "row {}: {}", self.number(), self.condition())
-    }
 }
 
 /// What a wait for a deletion says.
@@ -254,7 +217,7 @@ fn disown(found: &Found<'_>) -> (Row, Decision) {
 fn remove(situation: &Situation<'_>, because: DeleteReason) -> (Row, Decision) {
     let (is_terminating, policy) = match situation.found {
         Found::Nothing => return (Row::Gone, Decision::Skip(SkipReason::Gone)),
-        Found::Other { .. } => return (Row::LetGo, Decision::Skip(SkipReason::NotOurs)),
+        Found::Other { .. } => return (Row::NoMember, Decision::Skip(SkipReason::NotOurs)),
         Found::Member { is_terminating, delete, .. } => (is_terminating, delete),
     };
     if is_terminating {

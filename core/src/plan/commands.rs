@@ -85,14 +85,7 @@ impl Planner<'_> {
 
 /// The fence of a write: the UID and resource version of the object that a query found.
 pub(super) fn target(query: &Query, version: &Version) -> Target {
-    Target {
-        destination: query.destination.clone(),
-        kind: query.kind.clone(),
-        namespace: Some(version.namespace().to_owned()).filter(|namespace| !namespace.is_empty()),
-        name: version.name().to_owned(),
-        uid: version.uid().to_owned(),
-        resource_version: version.resource_version().to_owned(),
-    }
+    Target::of(version, &query.kind, &query.destination)
 }
 
 /// The version that an update is applied to.

@@ -94,7 +94,7 @@ fn each_situation_has_the_row_and_the_decision_of_the_table() {
             Some(wanted()),
             FOREIGN,
             None,
-            Row::LetGo,
+            Row::NoMember,
             skip(SkipReason::NotOurs),
         ),
         (
