@@ -278,18 +278,11 @@ impl Member {
 
     /// The fence of a write to the live object.
     fn target(&self, version: &Version, around: Surroundings<'_>) -> Target {
-        Target {
-            destination: around.destination.clone(),
-            kind: self.kind.clone(),
-            namespace: Some(version.namespace().to_owned()).filter(|namespace| !namespace.is_empty()),
-            name: version.name().to_owned(),
-            uid: version.uid().to_owned(),
-            resource_version: version.resource_version().to_owned(),
-        }
+        Target::of(version, &self.kind, around.destination)
     }
 
     /// Takes the answer to the command. Returns whether the object has to be decided about once more: its name was taken.
-    pub(super) fn record(&mut self, executed: Executed, owner_of: impl Fn(&Version) -> Live) -> bool {
+    pub(super) fn record(&mut self, executed: Executed, owner_of: impl Fn(Version) -> Live) -> bool {
         let is_due_again = matches!(self.verdict, Some((Row::DueAgain, _)));
         match executed {
             Executed::Created(object) => self.become_live(object, Effect::Created),
@@ -310,7 +303,7 @@ impl Member {
             }
             Executed::Disowned(_) => (self.live, self.effect) = (Live::Absent, Effect::Disowned),
             Executed::NameTaken(Some(holder)) | Executed::DeletedNotCreated(NotCreated::NameTaken(Some(holder))) => {
-                self.live = owner_of(&Version::new(holder));
+                self.live = owner_of(Version::new(holder));
                 return true;
             }
             Executed::NameTaken(None) | Executed::DeletedNotCreated(NotCreated::NameTaken(None)) => {
@@ -359,6 +352,11 @@ impl Member {
     /// The failure of the member's write, in words.
     pub(super) fn failure(&self) -> Option<String> {
         self.effect.failure().map(|failure| format!("{}: {failure}", self.identity))
+    }
+
+    /// Whether the member was due, and its write was refused.
+    pub(super) fn has_failed_to_be_applied_again(&self) -> bool {
+        matches!(self.verdict, Some((Row::DueAgain, _))) && self.effect.failure().is_some()
     }
 
     /// Whether the live object is ready; `None` if there is no member, as after an object has served.

@@ -13,6 +13,7 @@
 //! A stage ends when each of its objects is ready, or gone. If one is not, the pass stops there: the objects of later stages
 //! wait, and the report says for what. The caller writes the parent, which comes before the first stage and after the last.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use jiff::{SignedDuration, Timestamp};
@@ -135,13 +136,20 @@ impl<'t> Session<'t> {
         parent: Parent,
     ) -> Self {
         let mut members: Vec<Member> = rendered.into_iter().map(Member::wanted).collect();
+        let mut places: BTreeMap<Identity, usize> = BTreeMap::new();
+        for (place, member) in members.iter().enumerate() {
+            places.entry(member.identity.clone()).or_insert(place);
+        }
         for version in found {
             let object = ObjectRef::of(version.object());
             let (kind, identity) = (object.kind.clone(), Identity::from(object));
-            let live = setting.owner_of(&version);
-            match members.iter_mut().find(|member| member.identity == identity) {
-                Some(member) => member.live = live,
-                None => members.push(Member::unwanted(identity, kind, live)),
+            let live = setting.owner_of(version);
+            match places.entry(identity) {
+                Entry::Occupied(place) => members[*place.get()].live = live,
+                Entry::Vacant(place) => {
+                    members.push(Member::unwanted(place.key().clone(), kind, live));
+                    place.insert(members.len() - 1);
+                }
             }
         }
         let mut session = Self {
@@ -413,8 +421,9 @@ impl<'t> Session<'t> {
             Act::Purge | Act::Remove => members.filter_map(Member::is_left).next(),
             Act::Disown => members.filter_map(Member::failure).next(),
         };
-        // Where one failed, all are applied again with the next event.
-        let has_failed = step.places.iter().any(|place| self.members[*place].effect.failure().is_some());
+        // Where one could not be applied again, all are due with the next event. An object that fails for another reason, such as a
+        // taken name, may fail for ever, and must not have the others written with every event.
+        let has_failed = step.places.iter().any(|place| self.members[*place].has_failed_to_be_applied_again());
         for (name, interval) in self.due.iter().filter(|(name, _)| *name == step.name && !has_failed) {
             self.parent.applied(name, *interval, self.setting.now);
         }
@@ -493,11 +502,11 @@ impl Setting<'_> {
     }
 
     /// Whose a live object is. An object is a member if it has the set's label and all three labels of its owner.
-    fn owner_of(&self, version: &Version) -> Live {
+    fn owner_of(&self, version: Version) -> Live {
         let is_stamped = keys::OWNERSHIP_LABELS.into_iter().all(|key| self.is_owner_label(key, version.object()));
         let set = version.label(applyset::PART_OF);
         if is_stamped && set == Some(self.set.as_str()) {
-            return Live::Member(version.clone());
+            return Live::Member(version);
         }
         // An object that only lost labels of its owner is nobody's, and may be adopted again.
         let is_of_others = || {
@@ -514,7 +523,7 @@ impl Setting<'_> {
             }
             Some(_) | None => None,
         };
-        Live::Other(version.clone(), owner)
+        Live::Other(version, owner)
     }
 }
 

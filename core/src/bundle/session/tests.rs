@@ -11,7 +11,7 @@ use crate::bundle::prepare::prepare;
 use crate::id::{Generation, GroupVersionKind};
 use crate::observation::{Observation, Query, QueryBy};
 use crate::plan::harness::store::Store;
-use crate::write::{Command, Executed};
+use crate::write::{Command, Executed, Target};
 
 const PARENT: (&str, &str) = ("team", "monitoring");
 
@@ -152,7 +152,7 @@ impl World {
         std::mem::take(&mut self.store.log)
     }
 
-    /// The objects without what differs from run to run, and without the parent's memory of times.
+    /// The objects without what differs from run to run.
     fn state(&self) -> Vec<Value> {
         let mut objects = self.store.objects();
         for object in &mut objects {
@@ -163,15 +163,8 @@ impl World {
     }
 }
 
-fn target(live: &Version) -> crate::write::Target {
-    crate::write::Target {
-        destination: Destination::ThisCluster,
-        kind: GroupVersionKind::new("v1", "ConfigMap"),
-        namespace: Some(live.namespace().to_owned()),
-        name: live.name().to_owned(),
-        uid: live.uid().to_owned(),
-        resource_version: live.resource_version().to_owned(),
-    }
+fn target(live: &Version) -> Target {
+    Target::of(live, &GroupVersionKind::new("v1", "ConfigMap"), &Destination::ThisCluster)
 }
 
 fn object(api_version: &str, kind: &str, name: &str, annotations: &[(&str, &str)]) -> Value {
@@ -321,6 +314,34 @@ fn drift_is_repaired_when_the_object_is_due_again_and_named() {
     assert_eq!(drift, json!([{ "object": "ConfigMap team/a", "fields": ["data.k"] }]));
     world.apply();
     assert!(world.writes().is_empty());
+}
+
+#[test]
+fn objects_beside_one_that_fails_for_ever_are_applied_again_once() {
+    let mut world = World::new(vec![map("a", &[]), map("taken", &[("adoption-policy", "never")])]);
+    world
+        .store
+        .put(json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "taken", "namespace": "team" } }));
+    world.apply();
+    world.store.now += jiff::SignedDuration::from_mins(61);
+    world.writes();
+    world.apply();
+    assert_eq!(world.writes(), ["update a", "create taken", "update monitoring"]);
+    world.apply();
+    assert_eq!(world.writes(), ["create taken"]);
+}
+
+#[test]
+fn object_that_could_not_be_applied_again_is_due_with_the_next_event() {
+    let mut world = World::new(vec![map("a", &[]), map("b", &[])]);
+    world.apply();
+    world.store.now += jiff::SignedDuration::from_mins(61);
+    world.store.refuse.push("update b".to_owned());
+    world.apply();
+    world.store.refuse.clear();
+    world.writes();
+    world.apply();
+    assert_eq!(world.writes(), ["update a", "update b", "update monitoring"]);
 }
 
 #[test]

@@ -14,6 +14,12 @@ use proptest::sample::select;
 use super::*;
 use crate::bundle::policy::{Adoption, Delete, Update};
 
+/// The policies that lives have.
+const ADOPTIONS: [&str; 3] = ["never", "if-unowned", "always"];
+const UPDATES: [&str; 2] = ["apply", "recreate"];
+/// Most objects are deleted.
+const DELETES: [&str; 5] = ["delete", "delete", "orphan", "orphan-on-apply", "orphan-on-delete"];
+
 /// How many passes a bundle may need to come to rest. One that needs more never does.
 const PATIENCE: usize = 12;
 
@@ -60,11 +66,7 @@ struct Life {
 
 fn shape() -> impl Strategy<Value = Shape> {
     let orders = (0..3_i16, 0..3_i16, proptest::option::weighted(0.25, 0..3_i16));
-    let policies = (
-        select(vec!["never", "if-unowned", "always"]),
-        select(vec!["apply", "recreate"]),
-        select(vec!["delete", "delete", "orphan", "orphan-on-apply", "orphan-on-delete"]),
-    );
+    let policies = (select(ADOPTIONS.to_vec()), select(UPDATES.to_vec()), select(DELETES.to_vec()));
     (proptest::bool::weighted(0.3), orders, policies).prop_map(
         |(is_slow, (apply_order, delete_order, purge_order), (adoption, update, delete))| Shape {
             is_slow,
@@ -177,11 +179,12 @@ impl Model {
     /// One pass, whose writes are judged.
     fn pass(&mut self, intent: Intent, crash_after: Option<usize>) -> Result<Option<Report>> {
         let before = self.world.store.objects();
+        let mut now = self.ready_before(&before)?;
         self.world.writes();
         self.world.crash_after = crash_after.map(|calls| self.world.calls + calls);
         let report = self.world.pass(intent).ok();
         self.world.crash_after = None;
-        let (mut now, mut adopted, mut deleted) = (self.ready_before(&before), BTreeSet::new(), BTreeSet::new());
+        let (mut adopted, mut deleted) = (BTreeSet::new(), BTreeSet::new());
         for write in self.world.writes() {
             let Some((verb, name)) = write.split_once(' ').filter(|(_, name)| *name != PARENT.1) else { continue };
             let place: usize = name[1..].parse()?;
@@ -211,30 +214,42 @@ impl Model {
                 let order = self.shapes[place].apply_order;
                 let unready = now.iter().find(|(_, earlier, is_ready)| *earlier < order && !is_ready);
                 ensure!(unready.is_none(), "{verb} of {name} in wave {order} before {unready:?}");
-                // Where the name is taken, nothing is created.
-                if verb == "create" && (held.is_none() || deleted.contains(name)) {
+                let written = match (verb, held) {
+                    // Where the name is taken, nothing is created.
+                    ("create", Some(_)) if !deleted.contains(name) => None,
+                    ("create", _) => Some(!self.shapes[place].is_slow),
+                    // An adopted object keeps its status.
+                    (_, Some(held)) if is_foreign => Some(self.says_ready(place, held)),
+                    (_, _) => None,
+                };
+                if let Some(is_ready) = written {
                     now.retain(|(other, ..)| *other != place);
-                    now.push((place, order, !self.shapes[place].is_slow));
+                    now.push((place, order, is_ready));
                 }
             }
         }
         Ok(report)
     }
 
-    /// The wanted objects with their waves, and whether they were ready before a pass. An object that serves and goes counts as
-    /// ready: whether it has served is the pass's to know.
-    fn ready_before(&self, before: &[Value]) -> Vec<(usize, i16, bool)> {
+    /// The wanted objects with their waves, and whether they were ready before a pass: as members, or because they have served.
+    fn ready_before(&self, before: &[Value]) -> Result<Vec<(usize, i16, bool)>> {
+        let parent = Parent::read(self.world.parent().as_ref(), PARENT.0);
+        let parent = parent.map_err(|failure| anyhow::anyhow!("{failure}"))?;
         let wanted = (0..self.shapes.len()).filter(|place| self.is_wanted[*place]);
-        wanted
-            .map(|place| {
-                let shape = &self.shapes[place];
-                let live = before.iter().find(|object| object["metadata"]["name"] == name(place));
-                let is_ready = live.is_some_and(|object| {
-                    !shape.is_slow || object.pointer("/status/conditions/0/status") == Some(&json!("True"))
-                });
-                (place, shape.apply_order, is_ready || shape.purge_order.is_some() && live.is_none())
-            })
-            .collect()
+        let state = |place: usize| {
+            let rendered = prepare(self.manifest(place), "team", &self.world.setting());
+            let rendered = rendered.map_err(|faults| anyhow::anyhow!("{faults:?}"))?;
+            let has_served = parent.is_completed(&ObjectRef::of(&rendered.object).into(), &rendered.digest);
+            let live = before.iter().find(|object| object["metadata"]["name"] == name(place));
+            let is_ready = live.is_some_and(|object| self.is_member(object) && self.says_ready(place, object));
+            Ok((place, self.shapes[place].apply_order, is_ready || has_served))
+        };
+        wanted.map(state).collect()
+    }
+
+    /// Whether the status of a live object says that it is ready.
+    fn says_ready(&self, place: usize, object: &Value) -> bool {
+        !self.shapes[place].is_slow || object.pointer("/status/conditions/0/status") == Some(&json!("True"))
     }
 
     fn is_member(&self, object: &Value) -> bool {
@@ -290,11 +305,20 @@ proptest! {
     }
 }
 
-/// The words of the model are those of the policies.
+/// A word that no policy has would leave every life with the default.
 #[test]
 fn words_of_the_model_are_policies() {
     use crate::bundle::policy::Policy as _;
     assert_eq!(Adoption::parse("if-unowned"), Ok(Some(Adoption::IfUnowned)));
     assert_eq!(Update::parse("recreate"), Ok(Some(Update::Recreate)));
     assert_eq!(Delete::parse("orphan-on-apply"), Ok(Some(Delete::OrphanOnApply)));
+    for word in ADOPTIONS {
+        assert!(matches!(Adoption::parse(word), Ok(Some(_))), "{word}");
+    }
+    for word in UPDATES {
+        assert!(matches!(Update::parse(word), Ok(Some(_))), "{word}");
+    }
+    for word in DELETES {
+        assert!(matches!(Delete::parse(word), Ok(Some(_))), "{word}");
+    }
 }
