@@ -37,7 +37,7 @@ pub(crate) async fn explore(arenas: &[impl Arena], count: u32, seed: u32) -> Res
     let next = AtomicU32::new(0);
     let mut covered = Coverage::default();
     let mut findings = String::new();
-    for outcome in join_all(arenas.iter().map(|arena| Box::pin(run_sequences(arena, &next, count, seed)))).await {
+    for outcome in join_all(arenas.iter().map(|arena| run_sequences(arena, &next, count, seed))).await {
         match outcome {
             Ok(coverage) => covered.add(&coverage),
             Err(error) => findings += &format!("\n=== {error:#}"),

@@ -52,7 +52,7 @@ pub(crate) trait Ground {
         object.pointer("/metadata/finalizers/0") == Some(&json!(HOLD))
     }
 
-    /// Holds an object, or lets it go.
+    /// Begins or ends to hold an object.
     async fn hold(&self, object: &Value, is_held: bool) -> anyhow::Result<()> {
         let finalizers = if is_held { json!([HOLD]) } else { Value::Null };
         patch(&*self.store(), object, &json!({ "metadata": { "finalizers": finalizers } })).await

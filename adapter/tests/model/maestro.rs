@@ -1,12 +1,12 @@
 //! Runs the model on Maestro: all objects are works of a consumer.
 //!
 //! The server is `local-maestro`, in the test's process; between it and the engine is the client of production. An arena
-//! is a consumer's server. The model plays the consumer's agent, which acts only between passes: it applies each version
+//! is a server, and each run of a sequence has a consumer of its own. The model plays the consumer's agent, which acts only between passes: it applies each version
 //! of a work that it has not seen, and confirms deletions.
 //!
 //! There are these differences to the model in memory. No call stays unanswered, and the server's clock cannot be set.
 //! Works have no owners. A deletion waits for the agent, so each deleted work is terminating for a while; one that somebody
-//! *holds* stays until it is let go. A status is the agent's report on the work's version.
+//! *holds* stays until nobody holds it. A status is the agent's report on the work's version.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -166,7 +166,7 @@ impl<G: Ground> World<G> {
     ) -> anyhow::Result<Ended> {
         let mut signals =
             self.replicas[delivery.replica].signals.take().unwrap_or_else(|| unreachable!("one pass at a time"));
-        let ended = Box::pin(self.drive(shape, generation, delivery, &mut signals)).await;
+        let ended = self.drive(shape, generation, delivery, &mut signals).await;
         self.replicas[delivery.replica].signals = Some(signals);
         ended
     }
