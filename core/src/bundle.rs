@@ -16,6 +16,7 @@
 
 pub mod applyset;
 pub mod checks;
+pub mod departure;
 pub mod digest;
 pub mod identity;
 mod kebab;
@@ -26,4 +27,5 @@ pub mod policy;
 pub mod prepare;
 pub mod report;
 pub mod session;
+mod setting;
 pub mod table;

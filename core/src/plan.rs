@@ -37,7 +37,7 @@ pub mod harness;
 mod inside;
 mod observed;
 mod owned;
-mod owner;
+pub(crate) mod owner;
 mod query;
 mod reads;
 pub(crate) mod record;

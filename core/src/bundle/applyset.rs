@@ -68,8 +68,7 @@ impl Contents {
     /// [`Unusable`].
     pub fn read(parent: &Value) -> Result<Self, Unusable> {
         let annotation = |key: &str| parent.pointer("/metadata/annotations").and_then(|all| all.get(key)?.as_str());
-        let tool = annotation(TOOLING).unwrap_or_default();
-        if tool.split('/').next() != Some(TOOL) {
+        if let Some(tool) = annotation(TOOLING).filter(|tool| tool.split('/').next() != Some(TOOL)) {
             return Err(Unusable::OtherTool(tool.to_owned()));
         }
         let parts = |key: &str| annotation(key).unwrap_or_default().split(',').filter(|part| !part.is_empty());
@@ -92,6 +91,14 @@ impl Contents {
         set(parent, "annotations", GROUP_KINDS, kinds.join(","));
         set(parent, "annotations", NAMESPACES, namespaces.join(","));
     }
+}
+
+/// Whether a parent has the label and the annotation by which tools recognise it.
+#[must_use]
+pub fn is_marked(parent: &Value) -> bool {
+    let annotations = parent.pointer("/metadata/annotations");
+    let has_tool = annotations.is_some_and(|annotations| annotations.get(TOOLING).is_some());
+    has_tool && parent.label(ID) == Some(&id(parent.namespace(), parent.name()))
 }
 
 /// Sets a label or annotation.
@@ -147,7 +154,6 @@ mod tests {
         for (name, annotations) in [
             ("kubectl", json!({ TOOLING: "kubectl/v1.33" })),
             ("a tool whose name begins with ours", json!({ TOOLING: "hyperfleet-lifecycle-2/1" })),
-            ("no tool", json!({})),
         ] {
             assert!(matches!(Contents::read(&parent(annotations)), Err(Unusable::OtherTool(_))), "{name}");
         }

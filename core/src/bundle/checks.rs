@@ -10,17 +10,18 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::Value;
+
 use super::identity::Identity;
 use super::member::Rendered;
 use super::order::managed::TypePattern;
-use crate::object_ref::ObjectRef;
 
 /// Finds objects that are rendered more than once.
 #[must_use]
 pub fn duplicates(objects: &[Rendered]) -> Vec<String> {
-    let mut counts: BTreeMap<Identity, usize> = BTreeMap::new();
+    let mut counts: BTreeMap<&Identity, usize> = BTreeMap::new();
     for rendered in objects {
-        *counts.entry(identity(rendered)).or_default() += 1;
+        *counts.entry(&rendered.identity).or_default() += 1;
     }
     let duplicates = counts.into_iter().filter(|(_, count)| *count > 1);
     duplicates.map(|(identity, count)| format!("{identity} is rendered {count} times; remove all but one")).collect()
@@ -30,19 +31,11 @@ pub fn duplicates(objects: &[Rendered]) -> Vec<String> {
 #[must_use]
 pub fn deadlocks(objects: &[Rendered]) -> Vec<String> {
     let mut found = Vec::new();
-    let identities: Vec<Identity> = objects.iter().map(identity).collect();
-    for (outer, of_outer) in objects.iter().zip(&identities) {
-        let types = TypePattern::introduced_by(&of_outer.kind, &outer.object);
-        if types.is_none() && !of_outer.kind.is_namespace() {
-            continue;
-        }
-        for (inner, of_inner) in objects.iter().zip(&identities) {
-            let is_in_it =
-                of_outer.kind.is_namespace() && of_inner.namespace.as_deref() == Some(of_outer.name.as_str());
-            let is_instance = types.as_ref().is_some_and(|types| types.matches(&of_inner.kind));
-            if !is_in_it && !is_instance {
-                continue;
-            }
+    for outer in objects {
+        let of_outer = &outer.identity;
+        let Some(inside) = Inside::of(of_outer, &outer.object) else { continue };
+        for inner in objects.iter().filter(|inner| inside.contains(&inner.identity)) {
+            let of_inner = &inner.identity;
             let (apply, delete) = (inner.settings.apply_order, inner.settings.delete_order);
             if apply < outer.settings.apply_order {
                 found.push(format!(
@@ -63,22 +56,48 @@ pub fn deadlocks(objects: &[Rendered]) -> Vec<String> {
     found
 }
 
-fn identity(rendered: &Rendered) -> Identity {
-    ObjectRef::of(&rendered.object).into()
+/// What goes with an object when it goes.
+#[derive(Debug)]
+pub(super) enum Inside<'o> {
+    /// The instances of these types.
+    Instances(TypePattern),
+    /// The objects in this namespace.
+    Namespace(&'o str),
+}
+
+impl<'o> Inside<'o> {
+    /// What goes with an object; none if nothing does.
+    pub(super) fn of(identity: &'o Identity, object: &Value) -> Option<Self> {
+        if identity.kind.is_namespace() {
+            return Some(Self::Namespace(&identity.name));
+        }
+        TypePattern::introduced_by(&identity.kind, object).map(Self::Instances)
+    }
+
+    /// Whether an object goes with it.
+    pub(super) fn contains(&self, identity: &Identity) -> bool {
+        match self {
+            Self::Instances(types) => types.matches(&identity.kind),
+            Self::Namespace(name) => identity.namespace.as_deref() == Some(*name),
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
     use crate::bundle::policy::{Policies, Settings};
+    use crate::object_ref::ObjectRef;
     use crate::readiness::Hints;
 
     fn rendered(object: Value, apply_order: i16, delete_order: i16) -> Rendered {
         let policies = Policies::default();
         let settings = Settings { policies, apply_order, delete_order, purge_order: None, status_hint: None };
-        Rendered { object, settings, hints: Hints::default(), digest: String::new() }
+        let reference = ObjectRef::of(&object);
+        let kind = reference.kind.clone();
+        Rendered { object, identity: reference.into(), kind, settings, hints: Hints::default(), digest: String::new() }
     }
 
     fn namespace() -> Value {

@@ -61,6 +61,19 @@ impl fmt::Display for GroupKind {
 #[error("`{0}` is not `KIND` or `KIND.GROUP`, such as `ConfigMap` or `Deployment.apps`")]
 pub struct GroupKindError(pub String);
 
+/// As the key of a JSON object.
+impl serde::Serialize for GroupKind {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for GroupKind {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
 impl FromStr for GroupKind {
     type Err = GroupKindError;
 

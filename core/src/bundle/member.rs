@@ -7,16 +7,17 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
 
 use super::applyset;
+use super::departure::Departure;
 use super::digest;
 use super::identity::Identity;
-use super::policy::{Delete, Policies, Settings};
+use super::policy::{Delete, Settings};
 use super::table::{Decision, Found, Intent, Row, Situation, Wanted};
 use crate::decision::{FailReason, Failure};
 use crate::destination::Destination;
-use crate::id::GroupVersionKind;
+use crate::id::{Generation, GroupVersionKind};
 use crate::keys;
-use crate::object_ref::ObjectRef;
 use crate::observation::Version;
+use crate::plan::owner::kept_references;
 use crate::plan::record::write_failure;
 use crate::readiness::{Hints, Judgement, Readiness, judge};
 use crate::task::PropagationPolicy;
@@ -27,6 +28,10 @@ use crate::write::{Command, Disowning, Executed, NotCreated, Target};
 pub struct Rendered {
     /// The object with the adapter's labels, the set's label, and its digest.
     pub object: Value,
+    /// What makes it the object that it is.
+    pub identity: Identity,
+    /// Its kind, in the version in which it is written.
+    pub kind: GroupVersionKind,
     /// What its annotations say.
     pub settings: Settings,
     /// How to judge whether it is ready.
@@ -104,14 +109,19 @@ impl Effect {
 
 /// The patch that makes a member an object of nobody. Unlike an entry's object, it gets no label `disowned`: a bundle that wants it
 /// again may adopt it.
-fn stripping() -> Value {
+fn stripping(version: &Version) -> Value {
     let labels = keys::OWNERSHIP_LABELS.into_iter().chain([applyset::PART_OF]);
-    let annotations = [keys::GENERATION, keys::OWNERSHIP_PROOF, keys::DIGEST];
-    let nothing = |keys: &mut dyn Iterator<Item = &str>| -> Map<String, Value> {
-        keys.map(|key| (key.to_owned(), Value::Null)).collect()
+    let annotations = [keys::GENERATION, keys::OWNERSHIP_PROOF, keys::DIGEST, keys::DELETION];
+    let nothing = |keys: &mut dyn Iterator<Item = &str>| -> Value {
+        keys.map(|key| (key.to_owned(), Value::Null)).collect::<Map<_, _>>().into()
     };
-    let (labels, annotations) = (nothing(&mut labels.into_iter()), nothing(&mut annotations.into_iter()));
-    json!({ "metadata": { "labels": labels, "annotations": annotations } })
+    let mut metadata = json!({
+        "labels": nothing(&mut labels.into_iter()), "annotations": nothing(&mut annotations.into_iter()),
+    });
+    if let Some(left) = kept_references(version) {
+        metadata["ownerReferences"] = if left.is_empty() { Value::Null } else { Value::Array(left) };
+    }
+    json!({ "metadata": metadata })
 }
 
 /// One object during a pass.
@@ -124,16 +134,8 @@ pub(super) struct Member {
     pub(super) live: Live,
     pub(super) verdict: Option<(Row, Decision)>,
     pub(super) effect: Effect,
-}
-
-/// What decisions and commands need beside the object.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Surroundings<'a> {
-    pub(super) intent: Intent,
-    pub(super) destination: &'a Destination,
-    /// The prefix of the policies' annotations.
-    pub(super) prefix: &'a str,
-    pub(super) defaults: &'a Policies,
+    /// How often a creation found that the name was taken.
+    met_holders: u8,
 }
 
 /// What a pass knows of a rendered object beside the object itself.
@@ -148,20 +150,20 @@ pub(super) struct Circumstances<'a> {
 impl Member {
     /// An object that the manifests render. Nothing is known of it on the cluster.
     pub(super) fn wanted(rendered: Rendered) -> Self {
-        let object = ObjectRef::of(&rendered.object);
         Self {
-            kind: object.kind.clone(),
-            identity: object.into(),
+            kind: rendered.kind.clone(),
+            identity: rendered.identity.clone(),
             wanted: Some(rendered),
             live: Live::Absent,
             verdict: None,
             effect: Effect::None,
+            met_holders: 0,
         }
     }
 
     /// A live object that the manifests do not render.
     pub(super) fn unwanted(identity: Identity, kind: GroupVersionKind, live: Live) -> Self {
-        Self { identity, kind, wanted: None, live, verdict: None, effect: Effect::None }
+        Self { identity, kind, wanted: None, live, verdict: None, effect: Effect::None, met_holders: 0 }
     }
 
     /// The live object of the member; the rendered one if there is none.
@@ -177,20 +179,15 @@ impl Member {
         self.wanted.as_ref().map(|rendered| rendered.settings.policies.reapply)
     }
 
-    /// The wave in which the member is deleted, as its own annotations say.
-    pub(super) fn delete_order(&self, prefix: &str, defaults: &Policies) -> i16 {
-        let settings = self.object().map(|object| Settings::read(object, prefix, defaults));
-        settings.and_then(Result::ok).map(|settings| settings.delete_order).unwrap_or_default()
+    /// What becomes of the member when the bundle has no use for it, as the member itself says; none if somebody changed that.
+    pub(super) fn departure(&self) -> Option<Departure> {
+        let Live::Member(version) = &self.live else { return None };
+        Departure::read(version.annotation(keys::DELETION)?, &self.identity)
     }
 
-    /// Whether the policy of a member keeps it when the bundle has no use for it. Annotations that cannot be read keep it: its
-    /// decision will fail.
-    pub(super) fn is_kept(&self, prefix: &str, defaults: &Policies, intent: Intent) -> bool {
-        let settings = self.object().map(|object| Settings::read(object, prefix, defaults));
-        match settings {
-            Some(Ok(settings)) => settings.policies.delete.keeps(intent),
-            Some(Err(_)) | None => true,
-        }
+    /// Whether a member that the bundle has no use for is to be deleted. One that does not say so stays: its decision fails.
+    pub(super) fn is_to_go(&self, intent: Intent) -> bool {
+        self.departure().is_some_and(|departure| !departure.policy.keeps(intent))
     }
 
     /// Whether the member is on its way out.
@@ -199,7 +196,7 @@ impl Member {
     }
 
     /// Decides about the object.
-    pub(super) fn decide(&mut self, around: Surroundings<'_>, circumstances: Circumstances<'_>) {
+    pub(super) fn decide(&mut self, intent: Intent, circumstances: Circumstances<'_>) {
         let Circumstances { is_completed, is_to_be_purged, is_due_again, waits_for } = circumstances;
         let wanted = self.wanted.as_ref().map(|rendered| Wanted {
             policies: rendered.settings.policies,
@@ -208,35 +205,33 @@ impl Member {
             is_to_be_purged,
             is_due_again,
         });
+        let departure = self.departure();
+        let is_to_leave = intent == Intent::Delete || intent == Intent::Apply && wanted.is_none();
+        if self.exists() && !self.is_terminating() && is_to_leave && departure.is_none() {
+            let message = format!(
+                "{}: its annotation `{}` was changed by somebody else; write `delete,0,{}` there to have it deleted, or \
+                 `orphan,0,{}` to keep it",
+                self.identity,
+                keys::DELETION,
+                self.identity,
+                self.identity
+            );
+            self.effect = Effect::Failed(Failure::new(FailReason::Invalid, message));
+            return;
+        }
         let found = match &self.live {
             Live::Absent => Found::Nothing,
             Live::Other(version, owner) => {
                 Found::Other { owner: owner.as_deref(), is_terminating: version.is_terminating() }
             }
-            Live::Member(version) => {
-                // What the object says when it leaves counts, not what its manifest says for later.
-                match Settings::read(version.object(), around.prefix, around.defaults) {
-                    Ok(settings) => Found::Member {
-                        digest: version.annotation(keys::DIGEST),
-                        is_terminating: version.is_terminating(),
-                        delete: settings.policies.delete,
-                    },
-                    Err(_) if wanted.is_some() && around.intent == Intent::Apply => Found::Member {
-                        digest: None,
-                        is_terminating: version.is_terminating(),
-                        delete: Delete::default(),
-                    },
-                    Err(faults) => {
-                        let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
-                        let message =
-                            format!("{}: {}; mend the annotation on the object", self.identity, faults.join("; "));
-                        self.effect = Effect::Failed(Failure::new(FailReason::Invalid, message));
-                        return;
-                    }
-                }
-            }
+            Live::Member(version) => Found::Member {
+                digest: version.annotation(keys::DIGEST),
+                is_terminating: version.is_terminating(),
+                // What is read here without an annotation is not used, as shown above.
+                delete: departure.map_or(Delete::Orphan, |departure| departure.policy),
+            },
         };
-        self.verdict = Some(super::table::decide(&Situation { intent: around.intent, wanted, found, waits_for }));
+        self.verdict = Some(super::table::decide(&Situation { intent, wanted, found, waits_for }));
         if let Some((_, Decision::Taken(owner))) = &self.verdict {
             let message = format!("{} belongs to {owner}; it is left alone", self.identity);
             self.effect = Effect::Failed(Failure::new(FailReason::NameTaken, message));
@@ -244,8 +239,8 @@ impl Member {
     }
 
     /// The command that carries the decision out; `None` if nothing is to be written.
-    pub(super) fn command(&self, around: Surroundings<'_>) -> Option<Command> {
-        let destination = || around.destination.clone();
+    pub(super) fn command(&self, at: &Destination) -> Option<Command> {
+        let destination = || at.clone();
         let desired = || self.wanted.as_ref().map(|rendered| rendered.object.clone());
         let live = match &self.live {
             Live::Absent => None,
@@ -255,21 +250,21 @@ impl Member {
             Decision::Create => Some(Command::Create { destination: destination(), desired: desired()? }),
             Decision::Update(_) => {
                 let live = live?;
-                let target = self.target(live, around);
+                let target = self.target(live, at);
                 Some(Command::Update { desired: desired()?, target, live: live.clone() })
             }
             Decision::Recreate => {
-                let targets = vec![self.target(live?, around)];
+                let targets = vec![self.target(live?, at)];
                 Some(Command::Recreate { destination: destination(), desired: desired()?, targets })
             }
             Decision::Delete(_) => {
-                let targets = vec![self.target(live?, around)];
+                let targets = vec![self.target(live?, at)];
                 Some(Command::Delete { targets, propagation: PropagationPolicy::Background })
             }
             Decision::Disown(_) => {
                 let live = live?;
-                let patch = stripping();
-                let last = Disowning { target: self.target(live, around), patch };
+                let patch = stripping(live);
+                let last = Disowning { target: self.target(live, at), patch };
                 Some(Command::Disown { former: Vec::new(), last })
             }
             Decision::Wait(_) | Decision::Skip(_) | Decision::Taken(_) => None,
@@ -277,8 +272,8 @@ impl Member {
     }
 
     /// The fence of a write to the live object.
-    fn target(&self, version: &Version, around: Surroundings<'_>) -> Target {
-        Target::of(version, &self.kind, around.destination)
+    fn target(&self, version: &Version, at: &Destination) -> Target {
+        Target::of(version, &self.kind, at)
     }
 
     /// Takes the answer to the command. Returns whether the object has to be decided about once more: its name was taken.
@@ -304,7 +299,12 @@ impl Member {
             Executed::Disowned(_) => (self.live, self.effect) = (Live::Absent, Effect::Disowned),
             Executed::NameTaken(Some(holder)) | Executed::DeletedNotCreated(NotCreated::NameTaken(Some(holder))) => {
                 self.live = owner_of(Version::new(holder));
-                return true;
+                self.met_holders += 1;
+                if self.met_holders == 1 {
+                    return true;
+                }
+                let message = format!("{} is created by somebody else as soon as it is gone", self.identity);
+                self.effect = Effect::Failed(Failure::new(FailReason::Conflict, message));
             }
             Executed::NameTaken(None) | Executed::DeletedNotCreated(NotCreated::NameTaken(None)) => {
                 let message =
@@ -329,24 +329,33 @@ impl Member {
         self.effect = effect;
     }
 
-    /// What keeps the objects after this one waiting, in words; `None` if it is ready.
-    pub(super) fn blocker(&self, now: Timestamp) -> Option<String> {
+    /// What keeps the objects after this one waiting, in words; `None` if it is a ready member, or has served.
+    pub(super) fn blocker(&self, has_served: bool, now: Timestamp) -> Option<String> {
         if let Some(failure) = self.failure() {
             return Some(failure);
         }
-        let judgement = self.judgement(now)?;
-        match judgement.readiness {
-            Readiness::Ready => None,
-            Readiness::InProgress | Readiness::Failed | Readiness::Terminating => {
-                Some(format!("{}: {}", self.identity, judgement.why))
-            }
+        match self.judgement(now) {
+            Some(Judgement { readiness: Readiness::Ready, .. }) => None,
+            _ if has_served => None,
+            Some(judgement) => Some(format!("{}: {}", self.identity, judgement.why)),
+            None => Some(format!("{}: {}", self.identity, self.sentence())),
         }
+    }
+
+    /// The decision about the object, in words.
+    fn sentence(&self) -> String {
+        self.verdict.as_ref().map_or_else(|| "it is not there".to_owned(), |(_, decision)| decision.to_string())
     }
 
     /// Why a member that was to go is still there, in words.
     pub(super) fn is_left(&self) -> Option<String> {
         let is_left = || self.exists().then(|| format!("{} is still there", self.identity));
         self.failure().or_else(is_left)
+    }
+
+    /// Notes that the member could not be written, because of something else.
+    pub(super) fn fail(&mut self, failure: Failure) {
+        self.effect = Effect::Failed(failure);
     }
 
     /// The failure of the member's write, in words.
@@ -365,6 +374,24 @@ impl Member {
         let none = Hints::default();
         let hints = self.wanted.as_ref().map_or(&none, |rendered| &rendered.hints);
         Some(judge(version.object(), hints, now))
+    }
+
+    /// The generation for which the member was written.
+    pub(super) fn generation(&self) -> Option<Generation> {
+        match &self.live {
+            Live::Member(version) => version.generation(),
+            Live::Absent | Live::Other(..) => None,
+        }
+    }
+
+    /// The wave after which the object is deleted although it is wanted; none if it stays.
+    pub(super) fn purge_order(&self) -> Option<i16> {
+        self.wanted.as_ref()?.settings.purge_order
+    }
+
+    /// Whether nothing of this identity was found.
+    pub(super) fn is_absent(&self) -> bool {
+        matches!(self.live, Live::Absent)
     }
 
     /// Whether a member of the bundle is on the cluster.

@@ -3,8 +3,9 @@
 //! In: objects with their orders, and the types that the set manages. Out: [`Wave`]s, ascending by order. Inside a wave,
 //! objects are sorted by stage, then by the priority of their kind, then as their author wrote them. Fails never.
 //!
-//! A stage is a barrier: its objects are ready, or gone, before the next stage begins. A priority is none: it settles only
-//! in which order requests are sent. Who sends them heeds the barriers; nothing here knows what is ready.
+//! A stage is a barrier: its objects are ready, or gone, before the next stage begins. A priority is none: the requests for the
+//! objects of one priority are answered before those of the next are sent, so that a namespace is there before what is in it,
+//! and a role before what binds it. Who sends them heeds both; nothing here knows what is ready.
 
 pub mod managed;
 mod priority;
@@ -71,8 +72,8 @@ impl Place<DeleteStage> {
 pub struct Wave<T, S> {
     /// The order that all objects of the wave have.
     pub order: i16,
-    /// The objects with their stages, in the order in which requests are sent.
-    pub objects: Vec<(S, T)>,
+    /// The objects with their stages and priorities, in the order in which requests are sent.
+    pub objects: Vec<(S, i8, T)>,
 }
 
 /// Sorts objects into waves; `place` is asked once for each object.
@@ -84,9 +85,9 @@ pub fn waves<T, S: Copy + Ord>(
     let mut sorted: Vec<(Place<S>, T)> = objects.into_iter().map(|object| (place(&object), object)).collect();
     // A stable sort, so that objects with equal places stay as their author wrote them.
     sorted.sort_by_key(|(place, _)| *place);
-    let mut waves: BTreeMap<i16, Vec<(S, T)>> = BTreeMap::new();
+    let mut waves: BTreeMap<i16, Vec<(S, i8, T)>> = BTreeMap::new();
     for (place, object) in sorted {
-        waves.entry(place.order).or_default().push((place.stage, object));
+        waves.entry(place.order).or_default().push((place.stage, place.priority, object));
     }
     waves.into_iter().map(|(order, objects)| Wave { order, objects }).collect()
 }

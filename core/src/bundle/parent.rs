@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::applyset::{self, Contents};
 use super::identity::{GroupKind, Identity};
 use crate::decision::{FailReason, Failure};
-use crate::id::GroupVersionKind;
+use crate::id::{Generation, GroupVersionKind};
 use crate::observation::Version;
 
 /// The key of the parent's `data` that holds the [`Memory`].
@@ -26,22 +26,27 @@ const DIGITS: usize = 16;
 
 /// What a pass has to know, and cannot read from members.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 struct Memory {
-    /// How to list each kind, also one that no manifest names any more.
+    /// How to list each kind, also one that no manifest names any more. It says as much as the annotations, so that an edit of
+    /// either loses nothing.
     #[serde(default)]
-    kinds: BTreeMap<String, Listing>,
-    /// The beginnings of the digests of objects that have served and were deleted, by identity.
+    kinds: BTreeMap<GroupKind, Listing>,
+    /// The namespaces of the members.
+    #[serde(default)]
+    namespaces: BTreeSet<String>,
+    /// The beginnings of the digests of objects that have served, by identity.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     completed: BTreeMap<String, String>,
     /// When the objects of a step with one interval were last applied again, by both.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     applied: BTreeMap<String, Timestamp>,
+    /// How often a pass began to create objects that serve once.
+    #[serde(default)]
+    claims: u64,
 }
 
 /// How to list the members of one kind.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 struct Listing {
     /// The version in which the kind was last written.
     version: String,
@@ -49,13 +54,24 @@ struct Listing {
     namespaced: bool,
 }
 
+/// A parent as the cluster has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Stored {
+    contents: Contents,
+    memory: Memory,
+    /// The generation for which it was last written; none if that cannot be read, or if it lost an annotation of the set.
+    generation: Option<Generation>,
+}
+
 /// A parent during a pass.
 #[derive(Debug)]
 pub struct Parent {
     /// The parent's own namespace, which is always one of its contents.
     namespace: String,
-    /// Contents and memory as the cluster has them; `None` if there is no parent.
-    stored: Option<(Contents, Memory)>,
+    /// The generation of the event.
+    generation: Generation,
+    /// What the cluster has; `None` if there is no parent.
+    stored: Option<Stored>,
     contents: Contents,
     memory: Memory,
 }
@@ -65,27 +81,38 @@ impl Parent {
     ///
     /// # Errors
     /// [`FailReason::DiscoveryFailed`]: it belongs to another tool, or somebody changed what it says.
-    pub fn read(live: Option<&Version>, namespace: &str) -> Result<Self, Failure> {
+    pub fn read(live: Option<&Version>, namespace: &str, generation: Generation) -> Result<Self, Failure> {
         let namespace = namespace.to_owned();
         let Some(live) = live else {
             let contents = Contents { namespaces: [namespace.clone()].into(), ..Contents::default() };
-            return Ok(Self { namespace, stored: None, contents, memory: Memory::default() });
+            return Ok(Self { namespace, generation, stored: None, contents, memory: Memory::default() });
         };
         let refused = |cause: String| {
             let message = format!("the parent ConfigMap {}/{}: {cause}", live.namespace(), live.name());
             Failure::new(FailReason::DiscoveryFailed, message)
         };
-        let contents = Contents::read(live.object()).map_err(|error| refused(error.to_string()))?;
-        let memory = match live.object().pointer("/data").and_then(|data| data.get(MEMORY)).and_then(Value::as_str) {
+        let mut contents = Contents::read(live.object()).map_err(|error| refused(error.to_string()))?;
+        let memory: Memory = match live.object().pointer("/data").and_then(|data| data.get(MEMORY)).and_then(Value::as_str) {
             None => Memory::default(),
             Some(text) => serde_json::from_str(text).map_err(|error| {
                 refused(format!(
-                    "its data `{MEMORY}` was changed by somebody else ({error}); remove the key, and all objects that have \
+                    "its data `{MEMORY}` was changed by somebody else ({error}); write `{{}}` there, and all objects that have \
                      served and were deleted are created once more"
                 ))
             })?,
         };
-        Ok(Self { namespace, stored: Some((contents.clone(), memory.clone())), contents, memory })
+        let is_marked = applyset::is_marked(live.object());
+        let generation_of = live.generation().filter(|_| is_marked);
+        let stored = Stored { contents: contents.clone(), memory: memory.clone(), generation: generation_of };
+        contents.group_kinds.extend(memory.kinds.keys().cloned());
+        contents.namespaces.extend(memory.namespaces.iter().cloned());
+        Ok(Self { namespace, generation, stored: Some(stored), contents, memory })
+    }
+
+    /// Whether the cluster has a parent.
+    #[must_use]
+    pub fn exists(&self) -> bool {
+        self.stored.is_some()
     }
 
     /// Where members can be: one list for each, and a namespace for kinds that are in one.
@@ -95,10 +122,10 @@ impl Parent {
     pub fn places(&self) -> Result<Vec<(GroupVersionKind, Option<String>)>, Failure> {
         let mut places = Vec::new();
         for kind in &self.contents.group_kinds {
-            let Some(Listing { version, namespaced }) = self.memory.kinds.get(&kind.to_string()) else {
+            let Some(Listing { version, namespaced }) = self.memory.kinds.get(kind) else {
                 let message = format!(
-                    "the parent's data `{MEMORY}` lacks the kind {kind}, which its annotation `{}` has; write both again, or \
-                     delete the objects of this kind and remove it from the annotation",
+                    "the parent's data `{MEMORY}` does not say how to list {kind}, which its annotation `{}` has; delete the \
+                     bundle's objects of this kind, and remove it from the annotation",
                     applyset::GROUP_KINDS
                 );
                 return Err(Failure::new(FailReason::DiscoveryFailed, message));
@@ -119,70 +146,89 @@ impl Parent {
     pub fn grow(&mut self, kind: &GroupVersionKind, namespace: Option<&str>) {
         let listing = Listing { version: kind.version.clone(), namespaced: namespace.is_some() };
         let of = GroupKind::new(&kind.group, &kind.kind);
-        self.memory.kinds.insert(of.to_string(), listing);
+        self.memory.kinds.insert(of.clone(), listing);
         self.contents.group_kinds.insert(of);
-        self.contents.namespaces.extend(namespace.map(str::to_owned));
+        if let Some(namespace) = namespace {
+            self.memory.namespaces.insert(namespace.to_owned());
+            self.contents.namespaces.insert(namespace.to_owned());
+        }
     }
 
     /// Drops all places but these: those of the objects that are left after a complete pass.
     pub fn shrink(&mut self, kinds: &BTreeSet<GroupKind>, namespaces: &BTreeSet<String>) {
         self.contents.group_kinds.retain(|kind| kinds.contains(kind));
         self.contents.namespaces.retain(|namespace| *namespace == self.namespace || namespaces.contains(namespace));
-        let names: BTreeSet<String> = kinds.iter().map(GroupKind::to_string).collect();
-        self.memory.kinds.retain(|kind, _| names.contains(kind));
+        self.memory.kinds.retain(|kind, _| kinds.contains(kind));
+        self.memory.namespaces.retain(|namespace| namespaces.contains(namespace));
     }
 
-    /// Forgets what is remembered of objects that are no longer wanted.
-    pub fn forget_all_but(&mut self, wanted: &BTreeSet<String>) {
-        self.memory.completed.retain(|identity, _| wanted.contains(identity));
+    /// Notes that an object is about to be created that serves once. The write that follows is fenced: of two passes at the same
+    /// time only one goes on, so that nothing runs twice.
+    pub fn claim(&mut self) {
+        let before = self.stored.as_ref().map_or(0, |stored| stored.memory.claims);
+        self.memory.claims = before.wrapping_add(1);
     }
 
-    /// Whether an object with this digest has served, and was deleted or is to be deleted.
+    /// Forgets the objects that have served but are no longer wanted, or are wanted with another digest.
+    pub fn keep_completed(&mut self, wanted: &BTreeMap<String, &str>) {
+        self.memory
+            .completed
+            .retain(|identity, known| wanted.get(identity).is_some_and(|digest| short(digest) == *known));
+    }
+
+    /// Whether an object with this digest has served.
     #[must_use]
     pub fn is_completed(&self, identity: &Identity, digest: &str) -> bool {
         self.memory.completed.get(&identity.to_string()).is_some_and(|known| *known == short(digest))
     }
 
-    /// Remembers that an object with this digest has served. This is stored before the object is deleted, so that a crash in
-    /// between does not run it again.
+    /// Remembers that an object with this digest has served. This is stored before the object is deleted, so that neither a crash
+    /// in between nor somebody who deletes it runs it again.
     pub fn complete(&mut self, identity: &Identity, digest: &str) {
         self.memory.completed.insert(identity.to_string(), short(digest));
     }
 
     /// Whether the objects of a step with this interval are to be applied again. An unknown time counts from now on.
     pub fn is_due(&mut self, step: &str, interval: SignedDuration, now: Timestamp) -> bool {
-        let last = self.memory.applied.entry(beat(step, interval)).or_insert(now);
+        let last = self.memory.applied.entry(applied_key(step, interval)).or_insert(now);
         *last != now && now.duration_since(*last) >= interval
     }
 
     /// Remembers that they were applied again.
     pub fn applied(&mut self, step: &str, interval: SignedDuration, now: Timestamp) {
-        self.memory.applied.insert(beat(step, interval), now);
+        self.memory.applied.insert(applied_key(step, interval), now);
     }
 
     /// Forgets the times of steps and intervals that no object has any more.
-    pub fn keep_beats<'b>(&mut self, beats: impl IntoIterator<Item = &'b (String, SignedDuration)>) {
-        let known: BTreeSet<String> = beats.into_iter().map(|(step, interval)| beat(step, *interval)).collect();
-        self.memory.applied.retain(|beat, _| known.contains(beat));
+    pub fn keep_applied<'i>(&mut self, known: impl IntoIterator<Item = &'i (String, SignedDuration)>) {
+        let known: BTreeSet<String> = known.into_iter().map(|(step, interval)| applied_key(step, *interval)).collect();
+        self.memory.applied.retain(|key, _| known.contains(key));
     }
 
-    /// Whether the parent has to be written before a member is: it lacks a place, or an object that has served.
+    /// Whether the parent has to be written before a member is: for a new generation, a place, an object that has served, or a
+    /// claim. What an older event or another pass does with the parent or a place then fails.
     #[must_use]
     pub fn precedes_members(&self) -> bool {
-        self.stored.as_ref().is_none_or(|(contents, memory)| {
-            *contents != self.contents || memory.kinds != self.memory.kinds || memory.completed != self.memory.completed
+        self.stored.as_ref().is_none_or(|Stored { contents, memory, generation }| {
+            let ours = &self.memory;
+            *generation != Some(self.generation)
+                || *contents != self.contents
+                || (&memory.kinds, &memory.namespaces) != (&ours.kinds, &ours.namespaces)
+                || (&memory.completed, memory.claims) != (&ours.completed, ours.claims)
         })
     }
 
     /// Whether the cluster does not have what this parent says.
     #[must_use]
     pub fn is_changed(&self) -> bool {
-        self.stored.as_ref().is_none_or(|(contents, memory)| *contents != self.contents || *memory != self.memory)
+        let has_new = |stored: &Stored| stored.memory.applied != self.memory.applied;
+        self.precedes_members() || self.stored.as_ref().is_some_and(has_new)
     }
 
     /// Notes that the parent was written.
     pub fn note_written(&mut self) {
-        self.stored = Some((self.contents.clone(), self.memory.clone()));
+        let (contents, memory) = (self.contents.clone(), self.memory.clone());
+        self.stored = Some(Stored { contents, memory, generation: Some(self.generation) });
     }
 
     /// Writes contents and memory into the stamped object of the parent. `version` is this tool's.
@@ -199,7 +245,7 @@ fn short(digest: &str) -> String {
     format!("{}{rest}", digits.get(..DIGITS).unwrap_or(digits))
 }
 
-fn beat(step: &str, interval: SignedDuration) -> String {
+fn applied_key(step: &str, interval: SignedDuration) -> String {
     format!("{step}/{}s", interval.as_secs())
 }
 
@@ -208,22 +254,25 @@ mod tests {
     #![expect(clippy::unwrap_used, reason = "tests")]
 
     use super::*;
+    use crate::keys;
 
     const NOW: Timestamp = Timestamp::UNIX_EPOCH;
+    const ONE: Generation = Generation(1);
 
     /// A parent with a Deployment in each of two namespaces and a `ClusterRole`, as the cluster has it.
     fn stored() -> Value {
-        let mut parent = Parent::read(None, "team").unwrap();
+        let mut parent = Parent::read(None, "team", ONE).unwrap();
         parent.grow(&GroupVersionKind::new("apps/v1", "Deployment"), Some("team"));
         parent.grow(&GroupVersionKind::new("apps/v1", "Deployment"), Some("other"));
         parent.grow(&GroupVersionKind::new("rbac.authorization.k8s.io/v1", "ClusterRole"), None);
-        let mut object = json!({ "metadata": { "name": "p", "namespace": "team" } });
+        let annotations = json!({ keys::GENERATION: "1" });
+        let mut object = json!({ "metadata": { "name": "p", "namespace": "team", "annotations": annotations } });
         parent.write(&mut object, "1");
         object
     }
 
     fn read(object: Value) -> Result<Parent, Failure> {
-        Parent::read(Some(&Version::new(object)), "team")
+        Parent::read(Some(&Version::new(object)), "team", ONE)
     }
 
     fn identity(name: &str) -> Identity {
@@ -252,9 +301,41 @@ mod tests {
         let text = changed(|object| object["data"]["memory"] = json!("{"));
         assert!(text.contains("ConfigMap team/p: its data `memory` was changed by somebody else"), "{text}");
         let text = changed(|object| object["data"] = json!({}));
-        assert!(text.contains("lacks the kind Deployment.apps"), "{text}");
+        assert!(text.contains("does not say how to list Deployment.apps"), "{text}");
         let text = changed(|object| object["metadata"]["annotations"][applyset::TOOLING] = json!("kubectl/v1"));
         assert!(text.contains("kept by another tool, `kubectl/v1`"), "{text}");
+    }
+
+    #[test]
+    fn edit_of_annotations_or_memory_loses_no_place() {
+        let all = read(stored()).unwrap().places().unwrap();
+        let edits: [fn(&mut Value); 2] = [
+            |object| object["metadata"]["annotations"][applyset::GROUP_KINDS] = json!(""),
+            |object| object["metadata"]["annotations"][applyset::NAMESPACES] = json!(""),
+        ];
+        for edit in edits {
+            let mut object = stored();
+            edit(&mut object);
+            let parent = read(object).unwrap();
+            assert_eq!(parent.places().unwrap(), all);
+            assert!(parent.precedes_members());
+        }
+    }
+
+    #[test]
+    fn parent_that_lost_the_name_of_its_tool_is_written_again() {
+        let mut object = stored();
+        object["metadata"]["annotations"].as_object_mut().unwrap().remove(applyset::TOOLING);
+        assert!(read(object).unwrap().precedes_members());
+    }
+
+    #[test]
+    fn parent_is_written_before_members_for_a_new_generation_and_for_a_claim() {
+        let parent = Parent::read(Some(&Version::new(stored())), "team", Generation(2)).unwrap();
+        assert!(parent.precedes_members());
+        let mut parent = read(stored()).unwrap();
+        parent.claim();
+        assert!(parent.precedes_members());
     }
 
     #[test]

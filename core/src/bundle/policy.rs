@@ -73,6 +73,25 @@ pub enum Delete {
     OrphanOnDelete,
 }
 
+impl Delete {
+    /// The word of the policy, as authors write it.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Delete => "delete",
+            Self::Orphan => "orphan",
+            Self::OrphanOnApply => "orphan-on-apply",
+            Self::OrphanOnDelete => "orphan-on-delete",
+        }
+    }
+
+    /// The policy of exactly this word.
+    #[must_use]
+    pub fn of_word(word: &str) -> Option<Self> {
+        Self::WORDS.iter().find(|(known, _)| *known == word).map(|(_, policy)| *policy)
+    }
+}
+
 /// The policies of one object, or the defaults of all objects of a bundle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Policies {
@@ -170,13 +189,11 @@ impl Policy for Delete {
     const ALIASES: &'static [(&'static str, Option<Self>)] = &[("default", None)];
 }
 
-/// Whether an object of a kind may have a purge order: whether the bundle may delete it as soon as it has served.
-///
-/// A namespace, a custom resource definition or an API service takes other objects with it when it goes, also those that
-/// are not in the bundle.
+/// Whether a deletion of an object of this kind takes other objects with it, also those that are not in the bundle. Such an
+/// object is neither purged nor recreated: it is deleted only where a guard has looked at what would go.
 #[must_use]
-pub fn may_be_purged(kind: &GroupKind) -> bool {
-    !(kind.is_namespace() || kind.is_custom_resource_definition() || kind.is_api_service())
+pub fn takes_others_along(kind: &GroupKind) -> bool {
+    kind.is_namespace() || kind.is_custom_resource_definition() || kind.is_api_service()
 }
 
 #[cfg(test)]

@@ -11,51 +11,35 @@
 //! | disown | all members at once |
 //!
 //! A stage ends when each of its objects is ready, or gone. If one is not, the pass stops there: the objects of later stages
-//! wait, and the report says for what. The caller writes the parent, which comes before the first stage and after the last.
+//! wait, and the report says for what. Inside a stage the objects of one priority come before those of the next.
+//!
+//! The caller writes the parent before the first object of a generation, a kind or a namespace, before an object that serves
+//! once is created, once it has served, and in the end if the parent changed.
+
+mod steps;
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 
-use jiff::{SignedDuration, Timestamp};
-use serde_json::Value;
+use jiff::SignedDuration;
+use serde_json::json;
 
-use super::applyset;
+use super::checks::Inside;
 use super::identity::Identity;
-use super::member::{Circumstances, Live, Member, Rendered, Surroundings};
-use super::order::managed::{ManagedTypes, TypePattern};
-use super::order::{ApplyStage, DeleteStage, Place, Wave, waves};
+use super::member::{Circumstances, Live, Member, Rendered};
+use super::order::managed::TypePattern;
 use super::parent::Parent;
-use super::policy::Policies;
 use super::report::{ObjectReport, Report};
-use super::table::Intent;
+use super::table::{Decision, Intent};
 use crate::decision::Failure;
-use crate::destination::Destination;
-use crate::keys;
-use crate::manifest::Stamp;
 use crate::object_ref::ObjectRef;
-use crate::observation::{Described as _, Version};
-use crate::write::{Command, Executed};
+use crate::observation::Version;
+use crate::plan::record::write_failure;
+use crate::write::{Command, Executed, WriteErrorKind};
+use steps::{Act, Planning, Step};
 
-/// What stays the same during the pass.
-#[derive(Debug)]
-pub struct Setting<'t> {
-    /// The name of the entry in the task.
-    pub entry: &'t str,
-    /// The identity of the adapter and of the API resource.
-    pub stamp: Stamp,
-    /// The cluster.
-    pub destination: Destination,
-    /// The value of the label that members carry.
-    pub set: String,
-    /// The prefix of the policies' annotations.
-    pub prefix: &'t str,
-    /// The policies of objects that say nothing else.
-    pub defaults: Policies,
-    /// The types that the author names beside those of the set's own objects.
-    pub managed_types: &'t [TypePattern],
-    /// The time of the pass.
-    pub now: Timestamp,
-}
+pub use super::setting::Setting;
 
 /// What the caller does next.
 #[derive(Debug, Clone, PartialEq)]
@@ -71,7 +55,7 @@ pub enum Next {
 }
 
 /// What has to be known before something is deleted that takes others' objects with it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Inspection {
     /// Whether there is an instance of these types, in any namespace, that is no member.
     Instances(TypePattern),
@@ -79,30 +63,13 @@ pub enum Inspection {
     Namespace(String),
 }
 
-/// What happens to the objects of a step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Act {
-    Apply,
-    Purge,
-    Remove,
-    Disown,
-}
-
-/// Objects that are handled at the same time.
+/// Whose answer is awaited.
 #[derive(Debug)]
-struct Step {
-    /// How reports name the step, such as `wave 0`.
-    name: String,
-    act: Act,
-    places: Vec<usize>,
-    /// What has to be known before the step begins.
-    inspections: Vec<Inspection>,
-}
-
-impl Step {
-    fn new(name: String, act: Act, places: Vec<usize>) -> Self {
-        Self { name, act, places, inspections: Vec::new() }
-    }
+enum Asked {
+    /// The member of this index.
+    Member(usize),
+    /// A namespace that members lacked.
+    Namespace(String),
 }
 
 /// The pass of one bundle.
@@ -112,16 +79,25 @@ pub struct Session<'t> {
     intent: Intent,
     members: Vec<Member>,
     parent: Parent,
+    /// Whether this pass wrote the parent, so that another one at the same time cannot.
+    has_written_parent: bool,
+    /// The names of the steps with objects, in order.
+    names: Vec<Arc<str>>,
     steps: VecDeque<Step>,
     /// The step in which each member was handled.
-    handled_in: Vec<String>,
-    /// The members of the step under way that are decided, by place.
+    handled_in: Vec<Option<Arc<str>>>,
+    /// The members of the step under way that are decided.
     decided: BTreeSet<usize>,
-    /// The members whose commands are under way, by place.
-    asked: Vec<usize>,
+    /// Those whose answers are awaited.
+    asked: Vec<Asked>,
+    /// The namespaces that are to be created, because members could not be.
+    missing: BTreeSet<String>,
+    /// The namespaces whose creation was tried, with its failure.
+    tried: BTreeMap<String, Option<Failure>>,
     /// The steps and intervals of which objects are applied again.
-    due: BTreeSet<(String, SignedDuration)>,
+    due: BTreeSet<(Arc<str>, SignedDuration)>,
     stopped: Option<String>,
+    /// Whether nothing may be written any more, not even the parent.
     is_over: bool,
 }
 
@@ -135,213 +111,127 @@ impl<'t> Session<'t> {
         found: Vec<Version>,
         parent: Parent,
     ) -> Self {
-        let mut members: Vec<Member> = rendered.into_iter().map(Member::wanted).collect();
-        let mut places: BTreeMap<Identity, usize> = BTreeMap::new();
-        for (place, member) in members.iter().enumerate() {
-            places.entry(member.identity.clone()).or_insert(place);
-        }
-        for version in found {
-            let object = ObjectRef::of(version.object());
-            let (kind, identity) = (object.kind.clone(), Identity::from(object));
-            let live = setting.owner_of(version);
-            match places.entry(identity) {
-                Entry::Occupied(place) => members[*place.get()].live = live,
-                Entry::Vacant(place) => {
-                    members.push(Member::unwanted(place.key().clone(), kind, live));
-                    place.insert(members.len() - 1);
-                }
-            }
-        }
+        let members = gather(&setting, rendered, found);
+        let steps: VecDeque<Step> = Planning { setting: &setting, members: &members, intent }.steps().into();
+        let named = steps.iter().filter(|step| !step.members.is_empty());
         let mut session = Self {
-            handled_in: vec![String::new(); members.len()],
+            names: named.map(|step| Arc::clone(&step.name)).collect(),
+            handled_in: vec![None; members.len()],
             setting,
             intent,
             members,
             parent,
-            steps: VecDeque::new(),
+            has_written_parent: false,
+            steps,
             decided: BTreeSet::new(),
             asked: Vec::new(),
+            missing: BTreeSet::new(),
+            tried: BTreeMap::new(),
             due: BTreeSet::new(),
             stopped: None,
             is_over: false,
         };
-        session.steps = session.planned();
         if intent == Intent::Apply {
-            session.grow();
-            session.note_due();
+            session.begin_to_apply();
         }
         session
     }
 
-    /// The steps of the pass, in order.
-    fn planned(&self) -> VecDeque<Step> {
-        match self.intent {
-            Intent::Apply => {
-                let mut steps = self.waves();
-                let to_go: Vec<usize> = self.places(|member| member.wanted.is_none());
-                steps.extend(self.guard(&to_go, &[]));
-                steps.extend(self.removals(to_go));
-                steps.into()
-            }
-            Intent::Delete => {
-                let all = self.places(|_| true);
-                self.guard(&all, self.setting.managed_types).into_iter().chain(self.removals(all)).collect()
-            }
-            Intent::Disown => VecDeque::from([Step::new("disowning".to_owned(), Act::Disown, self.places(|_| true))]),
+    fn begin_to_apply(&mut self) {
+        if let Some(obstacle) = self.newer().or_else(|| self.stranded()) {
+            self.is_over = true;
+            return self.stop(&obstacle);
         }
-    }
-
-    fn places(&self, is_one: impl Fn(&Member) -> bool) -> Vec<usize> {
-        (0..self.members.len()).filter(|place| is_one(&self.members[*place])).collect()
-    }
-
-    /// The step before a deletion that finds out whether types are to go of which others have instances. It is not needed for
-    /// types that stay.
-    fn guard(&self, to_go: &[usize], named: &[TypePattern]) -> Option<Step> {
-        let going = to_go.iter().map(|place| &self.members[*place]).filter(|member| member.exists());
-        let introduced = going.filter_map(|member| {
-            let is_kept = member.is_kept(self.setting.prefix, &self.setting.defaults, self.intent);
-            TypePattern::introduced_by(&member.identity.kind, member.object()?).filter(|_| !is_kept)
-        });
-        let types: BTreeSet<TypePattern> = named.iter().cloned().chain(introduced).collect();
-        let inspections: Vec<Inspection> = types.into_iter().map(Inspection::Instances).collect();
-        let step = Step { inspections, ..Step::new("deletion guard".to_owned(), Act::Remove, Vec::new()) };
-        (!step.inspections.is_empty()).then_some(step)
-    }
-
-    /// The waves of the wanted objects, by `apply-order`.
-    fn waves(&self) -> Vec<Step> {
-        let objects = self.members.iter().filter_map(|member| Some(&member.wanted.as_ref()?.object));
-        let managed = self.managed(objects);
-        let wanted = |place: &usize| self.members[*place].wanted.is_some();
-        let waves = waves((0..self.members.len()).filter(wanted), |place| {
-            let member = &self.members[*place];
-            let order = member.wanted.as_ref().map(|rendered| rendered.settings.apply_order).unwrap_or_default();
-            Place::to_apply(&member.identity.kind, order, &managed)
-        });
-        let last = waves.last().map(|wave| wave.order);
-        let mut unpurged: Vec<usize> =
-            (0..self.members.len()).filter(|place| self.purge_order(*place).is_some()).collect();
-        let mut steps = Vec::new();
-        for Wave { order, objects } in waves {
-            let name = |stage: &ApplyStage| match stage {
-                ApplyStage::Regular => format!("wave {order}"),
-                ApplyStage::Late => format!("wave {order}, API services"),
-                ApplyStage::Instance => format!("wave {order}, instances"),
-            };
-            let steps_of_wave = by_stage(objects).into_iter();
-            steps.extend(steps_of_wave.map(|(stage, places)| Step::new(name(&stage), Act::Apply, places)));
-            // An object serves in its own wave, also if it may be purged after an earlier one.
-            let is_over = |place: &usize| {
-                let member = self.members[*place].wanted.as_ref();
-                let settings = member.map(|rendered| &rendered.settings);
-                settings.is_some_and(|it| it.apply_order <= order && it.purge_order.is_some_and(|purge| purge <= order))
-            };
-            let has_served = |place: &usize| last == Some(order) || is_over(place);
-            let (served, others) = unpurged.into_iter().partition(has_served);
-            unpurged = others;
-            steps.push(Step::new(format!("purge after wave {order}"), Act::Purge, served));
+        for rendered in self.members.iter().filter_map(|member| member.wanted.as_ref()) {
+            self.parent.grow(&rendered.kind, rendered.identity.namespace.as_deref());
         }
-        steps.retain(|step| !step.places.is_empty());
-        steps
+        let wanted = self.members.iter().filter_map(|member| member.wanted.as_ref());
+        let wanted = wanted.map(|it| (it.identity.to_string(), it.digest.as_str())).collect();
+        self.parent.keep_completed(&wanted);
+        self.note_due();
     }
 
-    /// The waves of members that are to go, by `delete-order`. Namespaces go last, and only if nothing of others is in them:
-    /// whatever is in one goes with it.
-    fn removals(&self, to_go: Vec<usize>) -> Vec<Step> {
-        let managed = self.managed(self.members.iter().filter_map(Member::object));
-        let is_namespace = |place: &usize| self.members[*place].identity.kind.is_namespace();
-        let (namespaces, others): (Vec<usize>, Vec<usize>) = to_go.into_iter().partition(is_namespace);
-        let mut steps = Vec::new();
-        for places in [others, namespaces] {
-            let waves = waves(places, |place| {
-                let member = &self.members[*place];
-                let order = member.delete_order(self.setting.prefix, &self.setting.defaults);
-                Place::to_delete(&member.identity.kind, order, &managed)
-            });
-            for Wave { order, objects } in waves {
-                let name = |stage: &DeleteStage| match stage {
-                    DeleteStage::Instance => format!("deletion wave {order}, instances"),
-                    DeleteStage::Rest => format!("deletion wave {order}"),
-                };
-                let steps_of_wave = by_stage(objects).into_iter();
-                steps.extend(steps_of_wave.map(|(stage, places)| {
-                    let inspections = places.iter().filter(|place| is_namespace(place)).filter_map(|place| {
-                        let member = &self.members[*place];
-                        let is_kept = member.is_kept(self.setting.prefix, &self.setting.defaults, self.intent);
-                        let is_live = member.exists() && !member.is_terminating();
-                        (is_live && !is_kept).then(|| Inspection::Namespace(member.identity.name.clone()))
-                    });
-                    let inspections = inspections.collect();
-                    Step { inspections, ..Step::new(name(&stage), Act::Remove, places) }
-                }));
-            }
-        }
-        steps
+    /// A member that a newer event wrote, in words: what this event knows is out of date.
+    fn newer(&self) -> Option<String> {
+        let ours = self.setting.stamp.generation;
+        let newer = self.members.iter().find(|member| member.generation().is_some_and(|theirs| theirs > ours))?;
+        Some(format!("{} was written for a newer generation than the event's, {ours}", newer.identity))
     }
 
-    /// The types whose instances wait for them, and go before them.
-    fn managed<'o>(&self, objects: impl Iterator<Item = &'o Value>) -> ManagedTypes {
-        let introduced = objects.filter_map(|object| {
-            let kind = Identity::from(ObjectRef::of(object)).kind;
-            TypePattern::introduced_by(&kind, object)
-        });
-        introduced.chain(self.setting.managed_types.iter().cloned()).collect()
-    }
-
-    fn purge_order(&self, place: usize) -> Option<i16> {
-        self.members[place].wanted.as_ref()?.settings.purge_order
-    }
-
-    /// Adds to the parent where the wanted objects will be.
-    fn grow(&mut self) {
-        for member in self.members.iter().filter(|member| member.wanted.is_some()) {
-            self.parent.grow(&member.kind, member.identity.namespace.as_deref());
-        }
+    /// A member that is to go, although a wanted object would go with it, in words.
+    fn stranded(&self) -> Option<String> {
+        let leaving = self.members.iter().filter(|it| it.wanted.is_none() && it.exists() && it.is_to_go(self.intent));
+        let mut outer = leaving.filter_map(|member| Some((member, Inside::of(&member.identity, member.object()?)?)));
+        outer.find_map(|(member, inside)| {
+            let wanted = self.members.iter().filter(|inner| inner.wanted.is_some());
+            let inner = wanted.into_iter().find(|inner| inside.contains(&inner.identity))?;
+            let (outer, inner) = (&member.identity, &inner.identity);
+            Some(format!(
+                "{outer} has left the manifests, and {inner} would go with it; render {outer} again, with the delete policy \
+                 `orphan` if it is to leave later"
+            ))
+        })
     }
 
     /// Finds out which objects are to be applied again.
     fn note_due(&mut self) {
         let Self { steps, members, parent, setting, due, .. } = self;
-        let mut beats = BTreeSet::new();
+        let mut known = BTreeSet::new();
         for step in steps.iter().filter(|step| step.act == Act::Apply) {
-            let intervals = step.places.iter().filter_map(|place| members[*place].interval());
-            beats.extend(intervals.map(|interval| (step.name.clone(), interval)));
+            let intervals = step.members.iter().filter_map(|(_, index)| members[*index].interval());
+            for interval in intervals.collect::<BTreeSet<_>>() {
+                if parent.is_due(&step.name, interval, setting.now) {
+                    due.insert((Arc::clone(&step.name), interval));
+                }
+                known.insert((step.name.to_string(), interval));
+            }
         }
-        due.extend(beats.iter().filter(|(step, interval)| parent.is_due(step, *interval, setting.now)).cloned());
-        parent.keep_beats(&beats);
+        parent.keep_applied(&known);
     }
 
     /// Says what the caller does next, whose answer is due before the next call.
     pub fn go_on(&mut self) -> Next {
         loop {
+            if !self.missing.is_empty() {
+                return Next::Send(self.missing_namespaces());
+            }
             let Some(step) = self.steps.front() else { return self.end() };
+            if let Some(obstacle) = &step.obstacle {
+                let why = format!("{}: {obstacle}", step.name);
+                self.stop(&why);
+                continue;
+            }
             if !step.inspections.is_empty() {
                 return Next::Inspect(step.inspections.clone());
             }
-            if step.act == Act::Purge {
-                self.note_served();
+            if self.intent == Intent::Apply {
+                self.claim();
+                if self.parent.precedes_members() {
+                    return Next::WriteParent;
+                }
             }
-            if self.intent == Intent::Apply && self.parent.precedes_members() {
-                return Next::WriteParent;
+            let batch = self.batch();
+            if batch.is_empty() {
+                self.end_step();
+                continue;
             }
-            let commands = self.commands();
+            let commands = self.commands(&batch);
             if !commands.is_empty() {
                 return Next::Send(commands);
             }
-            self.end_step();
         }
     }
 
     /// Takes what each inspection of [`Next::Inspect`] found, in words; `None` if there is nothing of others.
     pub fn inspected(&mut self, found: Vec<Result<Option<String>, Failure>>) {
         let Some(step) = self.steps.front_mut() else { return };
-        step.inspections.clear();
+        let questions = std::mem::take(&mut step.inspections).len();
+        let unanswered = (found.len() < questions).then(|| "it is not known what would go".to_owned());
         let obstacle = found.into_iter().find_map(|found| match found {
             Ok(found) => found,
             Err(failure) => Some(failure.to_string()),
         });
-        if let Some(obstacle) = obstacle {
+        if let Some(obstacle) = obstacle.or(unanswered) {
             let why = format!("{}: {obstacle}", step.name);
             self.stop(&why);
         }
@@ -350,7 +240,10 @@ impl<'t> Session<'t> {
     /// Takes the result of writing the parent. Without it, nothing else is written.
     pub fn parent_written(&mut self, result: Result<(), Failure>) {
         match result {
-            Ok(()) => self.parent.note_written(),
+            Ok(()) => {
+                self.has_written_parent = true;
+                self.parent.note_written();
+            }
             Err(failure) => {
                 self.stop(&format!("the parent: {failure}"));
                 self.is_over = true;
@@ -364,102 +257,184 @@ impl<'t> Session<'t> {
         &self.parent
     }
 
-    /// Remembers that the objects of a purge have served, before any of them is deleted.
-    fn note_served(&mut self) {
-        let Some(step) = self.steps.front() else { return };
-        for &place in &step.places {
-            let member = &self.members[place];
-            if let (Some(rendered), true) = (&member.wanted, member.exists()) {
-                self.parent.complete(&member.identity, &rendered.digest);
-            }
+    /// Claims the set if the step is about to create an object that serves once, which another pass at the same time would run a
+    /// second time.
+    fn claim(&mut self) {
+        let Some(step) = self.steps.front().filter(|step| step.act == Act::Apply && !self.has_written_parent) else {
+            return;
+        };
+        let is_new = step
+            .members
+            .iter()
+            .map(|(_, index)| &self.members[*index])
+            .any(|member| member.purge_order().is_some() && member.is_absent() && !self.has_served(member));
+        if is_new {
+            self.parent.claim();
         }
     }
 
-    /// Decides about the objects of the step, and returns the commands of those that are to be written.
-    fn commands(&mut self) -> Vec<Command> {
-        let Self { setting, intent, members, parent, steps, decided, due, handled_in, asked, .. } = self;
-        let Some(step) = steps.front() else { return Vec::new() };
-        let around = setting.around(*intent);
+    fn has_served(&self, member: &Member) -> bool {
+        member.wanted.as_ref().is_some_and(|it| self.parent.is_completed(&it.identity, &it.digest))
+    }
+
+    /// The members of the step that are handled next: those of the lowest priority that are not decided. None are left once all are
+    /// decided, or once a write failed that those of the next priority may need.
+    fn batch(&self) -> Vec<usize> {
+        let Some(step) = self.steps.front() else { return Vec::new() };
+        let has_failed =
+            |(_, index): &(i8, usize)| self.decided.contains(index) && self.members[*index].failure().is_some();
+        let mut undecided = step.members.iter().filter(|(_, index)| !self.decided.contains(index)).peekable();
+        let Some((first, _)) = undecided.peek().copied() else { return Vec::new() };
+        let earlier = step.members.iter().take_while(|(priority, _)| priority < first);
+        if step.act == Act::Apply && earlier.into_iter().any(has_failed) {
+            return Vec::new();
+        }
+        undecided.take_while(|(priority, _)| priority == first).map(|(_, index)| *index).collect()
+    }
+
+    /// Decides about these members of the step, and returns the commands of those that are to be written.
+    fn commands(&mut self, batch: &[usize]) -> Vec<Command> {
+        let Some(step) = self.steps.front() else { return Vec::new() };
         let mut commands = Vec::new();
-        for &place in &step.places {
-            if !decided.insert(place) {
-                continue;
-            }
-            let member = &mut members[place];
-            let is_completed =
-                member.wanted.as_ref().is_some_and(|it| parent.is_completed(&member.identity, &it.digest));
-            let is_due_again = member.interval().is_some_and(|it| due.contains(&(step.name.clone(), it)));
+        for &index in batch {
+            let is_completed = self.has_served(&self.members[index]);
+            let member = &mut self.members[index];
+            let is_due_again = member.interval().is_some_and(|it| self.due.contains(&(Arc::clone(&step.name), it)));
             let is_to_be_purged = step.act == Act::Purge;
-            member.decide(around, Circumstances { is_completed, is_to_be_purged, is_due_again, waits_for: None });
-            handled_in[place].clone_from(&step.name);
-            if let Some(command) = member.command(around) {
-                asked.push(place);
+            let circumstances = Circumstances { is_completed, is_to_be_purged, is_due_again, waits_for: None };
+            member.decide(self.intent, circumstances);
+            self.decided.insert(index);
+            self.handled_in[index] = Some(Arc::clone(&step.name));
+            if let Some(command) = member.command(&self.setting.destination) {
+                self.asked.push(Asked::Member(index));
                 commands.push(command);
             }
         }
         commands
     }
 
+    /// The creations of namespaces that members lacked. They are no members: they stay when the bundle goes.
+    fn missing_namespaces(&mut self) -> Vec<Command> {
+        let missing = std::mem::take(&mut self.missing).into_iter();
+        missing
+            .map(|name| {
+                let desired = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
+                self.asked.push(Asked::Namespace(name));
+                Command::Create { destination: self.setting.destination.clone(), desired }
+            })
+            .collect()
+    }
+
     /// Takes the answers to the commands of [`Next::Send`], in the same order.
     pub fn record(&mut self, answers: Vec<Executed>) {
         let asked = std::mem::take(&mut self.asked);
-        for (place, executed) in asked.into_iter().zip(answers) {
-            let setting = &self.setting;
-            if self.members[place].record(executed, |holder| setting.owner_of(holder)) {
-                self.decided.remove(&place);
+        for (asked, executed) in asked.into_iter().zip(answers) {
+            match asked {
+                Asked::Namespace(name) => {
+                    let failure =
+                        if let Executed::Failed(error) = &executed { Some(write_failure(error)) } else { None };
+                    self.tried.insert(name, failure);
+                }
+                Asked::Member(index) => self.record_one(index, executed),
             }
         }
     }
 
-    /// Ends a step whose objects are all decided and written: the next one begins, or the pass stops here.
-    fn end_step(&mut self) {
-        let Some(step) = self.steps.pop_front() else { return };
-        self.decided.clear();
-        let members = step.places.iter().map(|place| &self.members[*place]);
-        let blocker = match step.act {
-            Act::Apply => members.filter_map(|member| member.blocker(self.setting.now)).next(),
-            Act::Purge | Act::Remove => members.filter_map(Member::is_left).next(),
-            Act::Disown => members.filter_map(Member::failure).next(),
+    fn record_one(&mut self, index: usize, executed: Executed) {
+        let executed = match self.lacks_namespace(index, &executed).map(|name| (self.tried.get(&name), name)) {
+            Some((None, name)) => {
+                self.missing.insert(name);
+                self.decided.remove(&index);
+                return;
+            }
+            Some((Some(Some(failure)), _)) => {
+                self.members[index].fail(failure.clone());
+                return;
+            }
+            Some((Some(None), _)) | None => executed,
         };
-        // Where one could not be applied again, all are due with the next event. An object that fails for another reason, such as a
-        // taken name, may fail for ever, and must not have the others written with every event.
-        let has_failed = step.places.iter().any(|place| self.members[*place].has_failed_to_be_applied_again());
-        for (name, interval) in self.due.iter().filter(|(name, _)| *name == step.name && !has_failed) {
-            self.parent.applied(name, *interval, self.setting.now);
-        }
-        if let Some(blocker) = blocker {
-            self.stop(&format!("{}: {blocker}", step.name));
+        let setting = &self.setting;
+        if self.members[index].record(executed, |holder| setting.owner_of(holder)) {
+            self.decided.remove(&index);
         }
     }
 
-    /// Ends the pass early: the objects of the steps that are left wait.
+    /// The namespace without which a member could not be created, if the bundle may create it.
+    fn lacks_namespace(&self, index: usize, executed: &Executed) -> Option<String> {
+        let member = &self.members[index];
+        let is_creation = matches!(member.verdict, Some((_, Decision::Create | Decision::Recreate)));
+        let is_missing = matches!(executed, Executed::Failed(error) if error.kind == WriteErrorKind::NotFound);
+        let namespace = member.identity.namespace.as_ref()?;
+        let is_rendered =
+            || self.members.iter().any(|other| other.identity.kind.is_namespace() && other.identity.name == *namespace);
+        let may_create = is_creation && is_missing && self.setting.creates_namespaces && !is_rendered();
+        may_create.then(|| namespace.clone())
+    }
+
+    /// Ends a step: the next one begins, or the pass stops here.
+    fn end_step(&mut self) {
+        let Some(step) = self.steps.pop_front() else { return };
+        let now = self.setting.now;
+        let handled = step.members.iter().map(|(_, index)| *index).filter(|index| self.decided.contains(index));
+        let handled: Vec<usize> = handled.collect();
+        let mut blocker = None;
+        for &index in &handled {
+            let member = &self.members[index];
+            let why = match step.act {
+                Act::Apply => {
+                    let why = member.blocker(self.has_served(member), now);
+                    if let (None, Some(rendered), true) = (&why, &member.wanted, member.purge_order().is_some()) {
+                        self.parent.complete(&rendered.identity, &rendered.digest);
+                    }
+                    why
+                }
+                Act::Purge | Act::Remove => member.is_left(),
+                Act::Disown => member.failure(),
+            };
+            blocker = blocker.or(why);
+        }
+        // Where one could not be applied again, all are due with the next event. An object that fails for another reason, such as a
+        // taken name, may fail for ever, and must not have the others written with every event.
+        let is_whole = handled.len() == step.members.len();
+        let has_failed = handled.iter().any(|index| self.members[*index].has_failed_to_be_applied_again());
+        for (name, interval) in self.due.iter().filter(|(name, _)| *name == step.name && is_whole && !has_failed) {
+            self.parent.applied(name, *interval, now);
+        }
+        self.decided.clear();
+        if let Some(blocker) = blocker {
+            let why = format!("{}: {blocker}", step.name);
+            self.steps.push_front(step);
+            self.stop(&why);
+        }
+    }
+
+    /// Ends the pass early: the objects that are left wait.
     fn stop(&mut self, why: &str) {
-        let around = self.setting.around(self.intent);
         for step in std::mem::take(&mut self.steps) {
-            for place in step.places {
-                if self.members[place].verdict.is_none() {
-                    let waits_for = Some(why);
-                    self.members[place].decide(around, Circumstances { waits_for, ..Circumstances::default() });
-                    self.handled_in[place].clone_from(&step.name);
+            for (_, index) in step.members {
+                let has_served = self.has_served(&self.members[index]);
+                let member = &mut self.members[index];
+                if member.verdict.is_none() && member.failure().is_none() {
+                    let circumstances =
+                        Circumstances { waits_for: Some(why), is_completed: has_served, ..Circumstances::default() };
+                    member.decide(self.intent, circumstances);
+                    self.handled_in[index] = Some(Arc::clone(&step.name));
                 }
             }
         }
         self.stopped = Some(why.to_owned());
     }
 
-    /// Leaves only the places of objects that there are, and those of the manifests, after a complete pass.
+    /// Leaves only the places of the manifests and of objects that this pass found, after a complete pass. Those of objects that it
+    /// deleted go with the next one: until then, another pass that began before may create there.
     fn end(&mut self) -> Next {
         if self.is_over || self.intent != Intent::Apply {
             return Next::Done;
         }
         if self.stopped.is_none() {
-            let is_left = |member: &&Member| member.exists() || member.wanted.is_some();
-            let left = || self.members.iter().filter(is_left);
-            let kinds = left().map(|member| member.identity.kind.clone()).collect();
-            let namespaces = left().filter_map(|member| member.identity.namespace.clone()).collect();
+            let kinds = self.members.iter().map(|member| member.identity.kind.clone()).collect();
+            let namespaces = self.members.iter().filter_map(|member| member.identity.namespace.clone()).collect();
             self.parent.shrink(&kinds, &namespaces);
-            let wanted = self.members.iter().filter(|member| member.wanted.is_some());
-            self.parent.forget_all_but(&wanted.map(|member| member.identity.to_string()).collect());
         }
         if self.parent.is_changed() { Next::WriteParent } else { Next::Done }
     }
@@ -470,61 +445,39 @@ impl<'t> Session<'t> {
         let now = self.setting.now;
         let objects = self.members.into_iter().zip(self.handled_in).map(|(member, step)| {
             let judgement = member.judgement(now);
-            ObjectReport { identity: member.identity, step, verdict: member.verdict, effect: member.effect, judgement }
-        });
-        Report { objects: objects.collect(), stopped: self.stopped }
-    }
-}
-
-/// Groups the objects of a wave by their stages, which are in order.
-fn by_stage<S: Copy + Ord>(objects: Vec<(S, usize)>) -> BTreeMap<S, Vec<usize>> {
-    let mut stages: BTreeMap<S, Vec<usize>> = BTreeMap::new();
-    for (stage, place) in objects {
-        stages.entry(stage).or_default().push(place);
-    }
-    stages
-}
-
-impl Setting<'_> {
-    fn around(&self, intent: Intent) -> Surroundings<'_> {
-        let Self { destination, prefix, defaults, .. } = self;
-        Surroundings { intent, destination, prefix, defaults }
-    }
-
-    /// Whether the owner's label of an object is that of the bundle.
-    pub(super) fn is_owner_label(&self, key: &str, object: &Value) -> bool {
-        let expected = match key {
-            keys::ADAPTER => self.stamp.adapter.as_str(),
-            keys::RESOURCE_ID => self.stamp.resource_id.as_str(),
-            _ => self.entry,
-        };
-        object.label(key) == Some(expected)
-    }
-
-    /// Whose a live object is. An object is a member if it has the set's label and all three labels of its owner.
-    fn owner_of(&self, version: Version) -> Live {
-        let is_stamped = keys::OWNERSHIP_LABELS.into_iter().all(|key| self.is_owner_label(key, version.object()));
-        let set = version.label(applyset::PART_OF);
-        if is_stamped && set == Some(self.set.as_str()) {
-            return Live::Member(version);
-        }
-        // An object that only lost labels of its owner is nobody's, and may be adopted again.
-        let is_of_others = || {
-            keys::OWNERSHIP_LABELS
-                .into_iter()
-                .any(|key| version.label(key).is_some() && !self.is_owner_label(key, version.object()))
-        };
-        let owner = match set {
-            Some(other) if other != self.set => Some(format!("the set `{other}`")),
-            Some(_) | None if is_of_others() => {
-                let part = |key: &str| version.label(key).unwrap_or("?");
-                let [adapter, id, entry] = keys::OWNERSHIP_LABELS.map(part);
-                Some(format!("adapter {adapter}, entry {entry}, for the resource {id}"))
+            ObjectReport {
+                identity: member.identity,
+                step: step.unwrap_or_default(),
+                verdict: member.verdict,
+                effect: member.effect,
+                judgement,
             }
-            Some(_) | None => None,
-        };
-        Live::Other(version, owner)
+        });
+        Report { objects: objects.collect(), steps: self.names, stopped: self.stopped }
     }
+}
+
+/// The members of a pass: the rendered objects, and those that were found although they are no longer rendered.
+fn gather(setting: &Setting<'_>, rendered: Vec<Rendered>, found: Vec<Version>) -> Vec<Member> {
+    let mut members: Vec<Member> = rendered.into_iter().map(Member::wanted).collect();
+    let mut indexes: BTreeMap<Identity, usize> = BTreeMap::new();
+    for (index, member) in members.iter().enumerate() {
+        indexes.insert(member.identity.clone(), index);
+    }
+    for version in found {
+        let object = ObjectRef::of(version.object());
+        let (kind, identity) = (object.kind.clone(), Identity::from(object));
+        match indexes.entry(identity) {
+            Entry::Occupied(index) => members[*index.get()].live = setting.owner_of(version),
+            Entry::Vacant(index) if setting.is_former_member(&version, index.key()) => {
+                members.push(Member::unwanted(index.key().clone(), kind, Live::Member(version)));
+                index.insert(members.len() - 1);
+            }
+            // A copy that somebody made of a member is theirs.
+            Entry::Vacant(_) => {}
+        }
+    }
+    members
 }
 
 #[cfg(test)]

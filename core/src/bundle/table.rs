@@ -13,19 +13,19 @@
 //! | R1 | not wanted, and gone | skip |
 //! | R2 | not wanted, and no member any more | skip |
 //! | R3 | not wanted, and terminating | wait |
-//! | R4 | not wanted, and its policy keeps it | disown |
-//! | R5 | not wanted, and other objects go first | wait |
+//! | R4 | not wanted, and other objects go first | wait |
+//! | R5 | not wanted, and its policy keeps it | disown |
 //! | R6 | not wanted | delete |
-//! | A1 | completed, and gone | skip |
-//! | A2 | to be purged, or completed, and terminating | wait |
-//! | A3 | to be purged, or completed | delete |
+//! | A1 | to be purged, and terminating | wait |
+//! | A2 | to be purged, and there | delete |
+//! | A3 | completed | skip |
 //! | A4 | other objects have to be ready first | wait |
 //! | A5 | terminating | wait |
 //! | A6 | absent | create |
 //! | A7 | no member, and its policy does not adopt it | fail |
 //! | A8 | no member | update |
 //! | A9 | written once, and there | skip |
-//! | A10 | changed, and its policy recreates it | recreate |
+//! | A10 | changed, its digest known, and its policy recreates it | recreate |
 //! | A11 | changed | update |
 //! | A12 | to be applied again | update |
 //! | A13 | as it was applied | skip |
@@ -66,9 +66,9 @@ pub struct Wanted<'a> {
     pub policies: Policies,
     /// The digest of the rendered object.
     pub digest: &'a str,
-    /// Whether an object with this digest was purged before.
+    /// Whether an object with this digest has served.
     pub is_completed: bool,
-    /// Whether the object has served: its wave is over, and it has a purge order.
+    /// Whether the wave is over after which an object that has served is deleted.
     pub is_to_be_purged: bool,
     /// Whether the time is over for which the object is not applied again.
     pub is_due_again: bool,
@@ -156,7 +156,7 @@ pub enum SkipReason {
     InSync,
     /// Its policy is to write it once.
     Once,
-    /// It has served, and was deleted.
+    /// It has served.
     Completed,
     /// It is gone.
     Gone,
@@ -171,19 +171,19 @@ crate::row::table! {
     Gone, "R1", "not wanted, and gone";
     NoMember, "R2", "not wanted, and no member any more";
     Going, "R3", "not wanted, and terminating";
-    Kept, "R4", "not wanted, and its policy keeps it";
-    GoesLater, "R5", "not wanted, and other objects go first";
+    GoesLater, "R4", "not wanted, and other objects go first";
+    Kept, "R5", "not wanted, and its policy keeps it";
     Redundant, "R6", "not wanted";
-    Completed, "A1", "completed, and gone";
-    Completing, "A2", "to be purged, or completed, and terminating";
-    Purge, "A3", "to be purged, or completed";
+    Completing, "A1", "to be purged, and terminating";
+    Purge, "A2", "to be purged, and there";
+    Completed, "A3", "completed";
     NotYet, "A4", "other objects have to be ready first";
     Terminating, "A5", "terminating";
     Absent, "A6", "absent";
     Taken, "A7", "no member, and its policy does not adopt it";
     Adopt, "A8", "no member";
     Once, "A9", "written once, and there";
-    Recreate, "A10", "changed, and its policy recreates it";
+    Recreate, "A10", "changed, its digest known, and its policy recreates it";
     Changed, "A11", "changed";
     DueAgain, "A12", "to be applied again";
     InSync, "A13", "as it was applied";
@@ -223,13 +223,13 @@ fn remove(situation: &Situation<'_>, because: DeleteReason) -> (Row, Decision) {
     if is_terminating {
         return (Row::Going, Decision::Wait(GOING.to_owned()));
     }
+    if let Some(others) = situation.waits_for {
+        return (Row::GoesLater, Decision::Wait(others.to_owned()));
+    }
     if policy.keeps(situation.intent) {
         return (Row::Kept, Decision::Disown(DisownReason::Policy));
     }
-    match situation.waits_for {
-        Some(others) => (Row::GoesLater, Decision::Wait(others.to_owned())),
-        None => (Row::Redundant, Decision::Delete(because)),
-    }
+    (Row::Redundant, Decision::Delete(because))
 }
 
 impl Delete {
@@ -247,17 +247,17 @@ impl Delete {
 /// Rows A.
 fn apply(situation: &Situation<'_>, wanted: &Wanted<'_>) -> (Row, Decision) {
     let skip = |row, because| (row, Decision::Skip(because));
-    let is_member = matches!(situation.found, Found::Member { .. });
-    if wanted.is_completed && !is_member {
-        return skip(Row::Completed, SkipReason::Completed);
-    }
-    if wanted.is_completed || wanted.is_to_be_purged {
-        match situation.found {
-            Found::Member { is_terminating: true, .. } => return (Row::Completing, Decision::Wait(GOING.to_owned())),
-            Found::Member { .. } => return (Row::Purge, Decision::Delete(DeleteReason::Purged)),
-            // It went before it was purged, so whether it has served is unknown: it is created once more.
-            Found::Nothing | Found::Other { .. } => {}
+    match situation.found {
+        Found::Member { is_terminating: true, .. } if wanted.is_to_be_purged => {
+            return (Row::Completing, Decision::Wait(GOING.to_owned()));
         }
+        Found::Member { .. } if wanted.is_to_be_purged => {
+            return (Row::Purge, Decision::Delete(DeleteReason::Purged));
+        }
+        Found::Nothing | Found::Other { .. } | Found::Member { .. } => {}
+    }
+    if wanted.is_completed {
+        return skip(Row::Completed, SkipReason::Completed);
     }
     if let Some(others) = situation.waits_for {
         return (Row::NotYet, Decision::Wait(others.to_owned()));
@@ -274,9 +274,10 @@ fn apply(situation: &Situation<'_>, wanted: &Wanted<'_>) -> (Row, Decision) {
         return skip(Row::Once, SkipReason::Once);
     }
     if digest != Some(wanted.digest) {
+        // Without a digest nothing says that the object has to be another one, so it is not destroyed.
         return match wanted.policies.update {
-            Update::Recreate => (Row::Recreate, Decision::Recreate),
-            Update::Apply | Update::ApplyOverride | Update::Replace => {
+            Update::Recreate if digest.is_some() => (Row::Recreate, Decision::Recreate),
+            Update::Recreate | Update::Apply | Update::ApplyOverride | Update::Replace => {
                 (Row::Changed, Decision::Update(UpdateReason::Changed))
             }
         };

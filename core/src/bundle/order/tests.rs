@@ -18,7 +18,7 @@ type Seen<'a, S> = (i16, Vec<(S, &'a str)>);
 fn seen<'a, S: Copy>(waves: Vec<Wave<(&'a str, i16), S>>) -> Vec<Seen<'a, S>> {
     waves
         .into_iter()
-        .map(|wave| (wave.order, wave.objects.into_iter().map(|(stage, (kind, _))| (stage, kind)).collect()))
+        .map(|wave| (wave.order, wave.objects.into_iter().map(|(stage, _, (kind, _))| (stage, kind)).collect()))
         .collect()
 }
 
@@ -101,7 +101,7 @@ proptest! {
         let waves = waves(numbered, |(_, object)| place(object));
         prop_assert!(waves.is_sorted_by(|a, b| a.order < b.order));
         prop_assert!(waves.iter().all(|wave| !wave.objects.is_empty()));
-        let flat: Vec<usize> = waves.iter().flat_map(|wave| wave.objects.iter().map(|(_, (index, _))| *index)).collect();
+        let flat: Vec<usize> = waves.iter().flat_map(|wave| wave.objects.iter().map(|(_, _, (index, _))| *index)).collect();
         // Place and position together are a total order, so that it alone is the expected result.
         let mut expected: Vec<usize> = (0..objects.len()).collect();
         expected.sort_by_key(|index| (place(&objects[*index]), *index));

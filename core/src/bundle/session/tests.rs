@@ -3,15 +3,21 @@
 mod model;
 
 use anyhow::{Result, ensure};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
+use crate::bundle::applyset;
 use crate::bundle::member::Effect;
+use crate::bundle::policy::{Policies, Update};
 use crate::bundle::prepare::prepare;
+use crate::decision::FailReason;
+use crate::destination::Destination;
 use crate::id::{Generation, GroupVersionKind};
-use crate::observation::{Observation, Query, QueryBy};
+use crate::keys;
+use crate::manifest::Stamp;
+use crate::observation::{Described as _, Observation, Query, QueryBy};
 use crate::plan::harness::store::Store;
-use crate::write::{Command, Executed, Target};
+use crate::write::{Command, Executed, NotCreated, Target, WriteError};
 
 const PARENT: (&str, &str) = ("team", "monitoring");
 
@@ -60,7 +66,10 @@ impl World {
                 signer: None,
             },
             destination: Destination::ThisCluster,
+            namespace: PARENT.0.to_owned(),
+            name: PARENT.1.to_owned(),
             set: applyset::id(PARENT.0, PARENT.1),
+            creates_namespaces: true,
             prefix: "hyperfleet.io",
             defaults: Policies::default(),
             managed_types: &[],
@@ -91,18 +100,27 @@ impl World {
         Ok(self.store.execute(command))
     }
 
-    /// One pass.
-    fn pass(&mut self, intent: Intent) -> Result<Report, Crashed> {
+    /// Reads everything that a pass begins with.
+    fn begin(&self, intent: Intent) -> Session<'static> {
         let live = self.parent();
-        let parent = Parent::read(live.as_ref(), PARENT.0).unwrap();
+        let mut parent = Parent::read(live.as_ref(), PARENT.0, Generation(self.generation)).unwrap();
         let setting = self.setting();
-        let rendered = self.manifests.iter().map(|manifest| prepare(manifest.clone(), "team", &setting).unwrap());
-        let rendered: Vec<Rendered> = if intent == Intent::Apply { rendered.collect() } else { Vec::new() };
+        let rendered = prepare(self.manifests.clone(), &setting).unwrap();
+        let rendered: Vec<Rendered> = if intent == Intent::Apply || live.is_none() { rendered } else { Vec::new() };
+        for it in &rendered {
+            parent.grow(&it.kind, it.identity.namespace.as_deref());
+        }
+        let rendered = if intent == Intent::Apply { rendered } else { Vec::new() };
         let labels = BTreeMap::from([(applyset::PART_OF.to_owned(), setting.set.clone())]);
         let places = parent.places().unwrap().into_iter();
         let found =
             places.flat_map(|(kind, namespace)| self.find(kind, namespace, QueryBy::Labels(labels.clone()))).collect();
-        let mut session = Session::new(setting, intent, rendered, found, parent);
+        Session::new(setting, intent, rendered, found, parent)
+    }
+
+    /// One pass.
+    fn pass(&mut self, intent: Intent) -> Result<Report, Crashed> {
+        let mut session = self.begin(intent);
         loop {
             match session.go_on() {
                 Next::Done => return Ok(session.into_report()),
@@ -126,7 +144,10 @@ impl World {
                 Next::WriteParent => {
                     let mut object = json!({
                         "apiVersion": "v1", "kind": "ConfigMap",
-                        "metadata": { "name": PARENT.1, "namespace": PARENT.0 },
+                        "metadata": {
+                            "name": PARENT.1, "namespace": PARENT.0,
+                            "annotations": { keys::GENERATION: self.generation.to_string() },
+                        },
                     });
                     session.parent().write(&mut object, "1");
                     let command = match self.parent() {
@@ -158,6 +179,11 @@ impl World {
         for object in &mut objects {
             let metadata = object["metadata"].as_object_mut().unwrap();
             metadata.retain(|key, _| !["uid", "resourceVersion", "creationTimestamp"].contains(&key.as_str()));
+            if let Some(text) = object.pointer("/data/memory").and_then(Value::as_str) {
+                let mut memory: Value = serde_json::from_str(text).unwrap();
+                memory["claims"] = json!(0);
+                object["data"]["memory"] = memory;
+            }
         }
         objects
     }
@@ -251,7 +277,10 @@ fn object_that_left_the_manifests_goes_only_after_all_waves_are_ready() {
     ready(&mut world, "new");
     world.writes();
     world.apply();
-    assert_eq!(world.writes(), ["delete old", "update monitoring"]);
+    assert_eq!(world.writes(), ["delete old"]);
+    // Another pass may have begun before, and create the object once more.
+    world.apply();
+    assert_eq!(world.writes(), ["update monitoring"]);
     let annotations = &world.store.object("monitoring")["metadata"]["annotations"];
     assert_eq!(annotations[applyset::GROUP_KINDS], "Foo.example.io");
 }
@@ -296,7 +325,7 @@ fn object_that_has_served_is_purged_and_runs_again_when_it_changes() {
     assert!(world.writes().is_empty());
     world.manifests[0]["data"]["k"] = json!("w");
     world.apply();
-    assert_eq!(world.writes(), ["create once", "update monitoring", "delete once"]);
+    assert_eq!(world.writes(), ["update monitoring", "create once", "update monitoring", "delete once"]);
 }
 
 #[test]
@@ -375,9 +404,7 @@ fn disowned_bundle_keeps_its_objects_without_labels() {
 
 #[test]
 fn instances_come_after_their_type_and_go_before_it() {
-    let mut definition = object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "bars.example.io", &[]);
-    definition["spec"] = json!({ "group": "example.io", "names": { "kind": "Bar" } });
-    let mut world = World::new(vec![object("example.io/v1", "Bar", "b", &[]), definition]);
+    let mut world = World::new(vec![object("example.io/v1", "Bar", "b", &[]), type_of_bars()]);
     let report = world.apply();
     assert_eq!(effects(&report), ["b none", "bars.example.io created"]);
     let established = [("Established", "True"), ("NamesAccepted", "True")];
@@ -392,10 +419,8 @@ fn instances_come_after_their_type_and_go_before_it() {
 
 #[test]
 fn deletion_waits_for_what_would_go_with_it() {
-    let mut definition = object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "bars.example.io", &[]);
-    definition["spec"] = json!({ "group": "example.io", "names": { "kind": "Bar" } });
     let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "space" } });
-    let mut world = World::new(vec![namespace, definition, map("a", &[])]);
+    let mut world = World::new(vec![namespace, type_of_bars(), map("a", &[])]);
     let established = [("Established", "True"), ("NamesAccepted", "True")];
     let conditions = established.map(|(kind, status)| json!({ "type": kind, "status": status }));
     world.apply();
@@ -417,7 +442,8 @@ fn deletion_waits_for_what_would_go_with_it() {
     world.found.clear();
     assert_eq!(world.pass(Intent::Delete).unwrap().stopped, None);
     assert_eq!(world.writes(), ["delete space"]);
-    assert_eq!(world.inspected, ["example.io/Bar", "example.io/Bar", "space", "space"]);
+    // Types are looked at before anything is deleted, and once more before they go themselves.
+    assert_eq!(world.inspected, ["example.io/Bar", "example.io/Bar", "example.io/Bar", "space", "space"]);
 }
 
 #[test]
@@ -434,6 +460,330 @@ fn types_that_stay_are_not_guarded() {
     world.writes();
     assert_eq!(world.pass(Intent::Delete).unwrap().stopped, None);
     assert_eq!((world.writes(), world.inspected.len()), (vec!["disown bars.example.io".to_owned()], 0));
+}
+
+fn type_of_bars() -> Value {
+    let mut definition = object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "bars.example.io", &[]);
+    definition["spec"] = json!({ "group": "example.io", "names": { "kind": "Bar" }, "scope": "Namespaced" });
+    definition
+}
+
+fn establish(world: &mut World) {
+    let established = [("Established", "True"), ("NamesAccepted", "True")];
+    let conditions = established.map(|(kind, status)| json!({ "type": kind, "status": status }));
+    world.store.change("bars.example.io", &json!({ "status": { "conditions": conditions } }));
+}
+
+#[test]
+fn name_that_somebody_elses_terminating_object_holds_keeps_the_next_wave_waiting() {
+    let mut world = World::new(vec![map("a", &[]), map("later", &[("apply-order", "1")])]);
+    let held = json!({
+        "name": "a", "namespace": "team", "finalizers": ["example.io/hold"], "deletionTimestamp": "2026-01-01T00:00:00Z",
+    });
+    world.store.put(json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": held }));
+    let report = world.apply();
+    assert_eq!(effects(&report), ["a none", "later none"]);
+    let stopped = report.stopped.unwrap();
+    assert_eq!(stopped, "wave 0: ConfigMap team/a: wait: it is on its way out");
+}
+
+#[test]
+fn older_event_writes_nothing_once_a_newer_one_has_written() {
+    let mut world = World::new(vec![map("a", &[])]);
+    world.generation = 2;
+    world.apply();
+    world.writes();
+    world.generation = 1;
+    world.manifests[0]["data"]["k"] = json!("old");
+    let stopped = world.apply().stopped.unwrap();
+    assert_eq!(stopped, "ConfigMap team/a was written for a newer generation than the event's, 1");
+    assert!(world.writes().is_empty());
+}
+
+#[test]
+fn parent_is_written_first_for_a_new_generation() {
+    let mut world = World::new(vec![map("a", &[])]);
+    world.apply();
+    world.writes();
+    world.generation = 2;
+    world.manifests[0]["data"]["k"] = json!("w");
+    world.apply();
+    assert_eq!(world.writes(), ["update monitoring", "update a"]);
+}
+
+#[test]
+fn type_or_namespace_does_not_leave_before_what_is_in_it() {
+    let space = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "space" } });
+    let mut inner = map("inner", &[]);
+    inner["metadata"]["namespace"] = json!("space");
+    let mut world = World::new(vec![space, type_of_bars(), inner.clone(), object("example.io/v1", "Bar", "b", &[])]);
+    world.apply();
+    world.store.change("space", &json!({ "status": { "phase": "Active" } }));
+    establish(&mut world);
+    assert_eq!(world.apply().stopped, None);
+    world.writes();
+    for (left, expected) in [
+        (
+            vec![inner.clone(), type_of_bars()],
+            "Namespace space has left the manifests, and ConfigMap space/inner would go with it",
+        ),
+        (
+            vec![object("example.io/v1", "Bar", "b", &[])],
+            "CustomResourceDefinition.apiextensions.k8s.io bars.example.io has left the manifests, and Bar.example.io team/b would",
+        ),
+    ] {
+        world.manifests = left;
+        let stopped = world.apply().stopped.unwrap();
+        assert!(stopped.starts_with(expected), "{stopped}");
+        assert!(world.writes().is_empty());
+    }
+}
+
+#[test]
+fn copy_of_a_member_that_a_controller_made_is_no_member() {
+    let copies: [fn(&mut Value); 3] = [
+        // Labels alone.
+        |copy| copy["metadata"]["annotations"] = json!({}),
+        // Labels and annotations under another name.
+        |_| (),
+        // An object that a controller has.
+        |copy| {
+            let reference = json!([{ "apiVersion": "v1", "kind": "X", "name": "x", "uid": "u", "controller": true }]);
+            copy["metadata"]["ownerReferences"] = reference;
+            copy["metadata"]["annotations"][keys::DELETION] = json!("delete,0,ConfigMap team/copy");
+        },
+    ];
+    for (number, make) in copies.into_iter().enumerate() {
+        let mut world = World::new(vec![map("a", &[])]);
+        world.apply();
+        let mut copy = world.store.object("a").clone();
+        copy["metadata"]["name"] = json!("copy");
+        make(&mut copy);
+        world.store.put(copy);
+        world.apply();
+        world.pass(Intent::Delete).unwrap();
+        assert_eq!(world.store.names(), ["copy", "monitoring"], "copy {number}");
+    }
+}
+
+#[test]
+fn object_leaves_by_the_policy_with_which_it_was_last_written() {
+    let mut world = World::new(vec![map("a", &[("delete-policy", "orphan")]), map("b", &[])]);
+    world.apply();
+    world.manifests.clear();
+    world.store.change("b", &json!({ "metadata": { "annotations": { "hyperfleet.io/delete-policy": "orphan" } } }));
+    world.apply();
+    assert_eq!(world.store.names(), ["a", "monitoring"]);
+}
+
+#[test]
+fn object_whose_policy_of_deletion_somebody_removed_is_kept_and_named() {
+    let mut world = World::new(vec![map("a", &[]), map("b", &[])]);
+    world.apply();
+    world.store.change("a", &json!({ "metadata": { "annotations": { keys::DELETION: null } } }));
+    let report = world.pass(Intent::Delete).unwrap();
+    assert_eq!(effects(&report), ["a failed", "b deleted"]);
+    let stopped = report.stopped.unwrap();
+    assert!(stopped.contains("write `delete,0,ConfigMap team/a` there to have it deleted"), "{stopped}");
+    // Disowning deletes nothing, and needs no policy.
+    assert_eq!(world.pass(Intent::Disown).unwrap().stopped, None);
+}
+
+#[test]
+fn object_that_has_served_does_not_run_again_if_somebody_deletes_it_early() {
+    let mut world = World::new(vec![map("once", &[("purge-order", "1")]), foo("slow", &[("apply-order", "1")])]);
+    world.apply();
+    world.store.remove("once");
+    world.writes();
+    world.apply();
+    ready(&mut world, "slow");
+    assert_eq!(world.apply().stopped, None);
+    assert!(world.writes().is_empty());
+}
+
+#[test]
+fn two_passes_at_the_same_time_run_an_object_that_serves_once_only_once() {
+    let manifests = || vec![map("once", &[("purge-order", "0")]), map("a", &[])];
+    let mut world = World::new(vec![map("a", &[])]);
+    world.apply();
+    world.manifests = manifests();
+    // The second pass has read everything before the first one begins.
+    let mut late = world.begin(Intent::Apply);
+    world.apply();
+    world.writes();
+    assert_eq!(late.go_on(), Next::WriteParent);
+    late.parent_written(Err(Failure::new(FailReason::Conflict, "the parent changed")));
+    assert_eq!(late.go_on(), Next::Done);
+    let report = late.into_report();
+    assert_eq!(report.stopped.as_deref(), Some("the parent: Conflict: the parent changed"));
+    assert_eq!(effects(&report), ["once none", "a none"]);
+}
+
+#[test]
+fn objects_of_one_priority_are_written_before_those_of_the_next() {
+    let space = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "space" } });
+    let role =
+        json!({ "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": { "name": "role" } });
+    let mut world = World::new(vec![object("apps/v1", "Deployment", "d", &[]), map("a", &[]), role, space]);
+    let mut session = world.begin(Intent::Apply);
+    let mut batches = Vec::new();
+    loop {
+        match session.go_on() {
+            Next::Send(commands) => {
+                batches.push(commands.len());
+                let answers = commands.into_iter().map(|command| world.execute(command).unwrap()).collect();
+                session.record(answers);
+            }
+            Next::WriteParent => session.parent_written(Ok(())),
+            Next::Inspect(_) | Next::Done => break,
+        }
+    }
+    assert_eq!(batches, [1, 1, 1, 1]);
+    assert_eq!(world.writes(), ["create space", "create role", "create a", "create d"]);
+}
+
+#[test]
+fn failure_keeps_what_may_need_it_from_being_written() {
+    let role =
+        json!({ "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": { "name": "role" } });
+    let mut world = World::new(vec![object("apps/v1", "Deployment", "d", &[]), role]);
+    world.store.refuse.push("create role".to_owned());
+    let report = world.apply();
+    assert_eq!(effects(&report), ["d none", "role failed"]);
+    assert!(report.stopped.unwrap().starts_with("wave 0: ClusterRole.rbac.authorization.k8s.io role: "));
+}
+
+#[test]
+fn inspection_that_fails_or_is_not_answered_keeps_everything() {
+    let mut world = World::new(vec![type_of_bars(), map("a", &[])]);
+    world.apply();
+    establish(&mut world);
+    world.apply();
+    let failure = Failure::new(FailReason::Forbidden, "no");
+    for (found, expected) in [
+        (vec![Err(failure)], "deletion guard: Forbidden: no"),
+        (vec![], "deletion guard: it is not known what would go"),
+    ] {
+        let mut session = world.begin(Intent::Delete);
+        assert!(matches!(session.go_on(), Next::Inspect(_)));
+        session.inspected(found);
+        assert_eq!(session.go_on(), Next::Done);
+        assert_eq!(session.into_report().stopped.as_deref(), Some(expected));
+    }
+}
+
+#[test]
+fn set_cannot_hold_its_own_parent_or_what_would_take_it_along() {
+    let world = World::new(Vec::new());
+    let parents_namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "team" } });
+    let faults = prepare(vec![map(PARENT.1, &[]), parents_namespace], &world.setting()).unwrap_err();
+    assert_eq!(faults.len(), 2, "{faults:?}");
+    assert!(faults[0].starts_with("ConfigMap team/monitoring: it is the bundle's own ConfigMap"), "{faults:?}");
+    assert!(faults[1].starts_with("Namespace team: it would take the bundle's own ConfigMap along"), "{faults:?}");
+}
+
+#[test]
+fn what_takes_others_along_is_not_recreated() {
+    let mut world = World::new(Vec::new());
+    let explicit = prepare(
+        vec![{
+            let mut definition = type_of_bars();
+            definition["metadata"]["annotations"] = json!({ "hyperfleet.io/update-policy": "recreate" });
+            definition
+        }],
+        &world.setting(),
+    );
+    assert!(explicit.unwrap_err()[0].contains("remove the annotation `hyperfleet.io/update-policy`"));
+    // The policy of the bundle is meant for the others.
+    let setting = Setting { defaults: Policies { update: Update::Recreate, ..Policies::default() }, ..world.setting() };
+    let rendered = prepare(vec![type_of_bars(), map("a", &[])], &setting).unwrap();
+    let updates: Vec<Update> = rendered.iter().map(|it| it.settings.policies.update).collect();
+    assert_eq!(updates, [Update::Apply, Update::Recreate]);
+    world.writes();
+}
+
+#[test]
+fn kind_that_the_set_defines_is_placed_as_it_says() {
+    let world = World::new(Vec::new());
+    let mut bar = object("example.io/v1", "Bar", "b", &[]);
+    bar["metadata"].as_object_mut().unwrap().remove("namespace");
+    let rendered = prepare(vec![bar, type_of_bars()], &world.setting()).unwrap();
+    assert_eq!(rendered[0].identity.namespace.as_deref(), Some("team"));
+}
+
+#[test]
+fn object_that_somebody_creates_again_and_again_is_left_after_one_try() {
+    let mut world = World::new(vec![map("a", &[("update-policy", "recreate")])]);
+    world.apply();
+    world.manifests[0]["data"]["k"] = json!("w");
+    let mut session = world.begin(Intent::Apply);
+    let holder = || world.store.object("a").clone();
+    let taken = |object: Value| Executed::DeletedNotCreated(NotCreated::NameTaken(Some(object)));
+    let mut tries = 0;
+    loop {
+        match session.go_on() {
+            Next::Send(_) => {
+                tries += 1;
+                session.record(vec![taken(holder())]);
+            }
+            Next::WriteParent => session.parent_written(Ok(())),
+            Next::Inspect(_) | Next::Done => break,
+        }
+    }
+    assert_eq!(tries, 2);
+    assert!(session.into_report().stopped.unwrap().contains("is created by somebody else as soon as it is gone"));
+}
+
+#[test]
+fn namespace_that_members_lack_is_created_once_and_stays() {
+    let mut inner = map("inner", &[]);
+    inner["metadata"]["namespace"] = json!("space");
+    let other = {
+        let mut other = inner.clone();
+        other["metadata"]["name"] = json!("other");
+        other
+    };
+    let world = World::new(vec![inner, other]);
+    let not_found = || {
+        Executed::Failed(WriteError {
+            kind: WriteErrorKind::NotFound,
+            call: "create ConfigMap space/inner".to_owned(),
+            status: Some(404),
+            message: "namespaces \"space\" not found".to_owned(),
+        })
+    };
+    let denied = Executed::Failed(WriteError {
+        kind: WriteErrorKind::Forbidden,
+        call: "create Namespace space".to_owned(),
+        status: Some(403),
+        message: "no".to_owned(),
+    });
+    for (creates, answer, expected) in [
+        (true, Executed::Created(json!({})), vec![2, 1, 2]),
+        (true, denied, vec![2, 1, 2]),
+        (false, Executed::Deleted, vec![2]),
+    ] {
+        let setting = Setting { creates_namespaces: creates, ..world.setting() };
+        let rendered = prepare(world.manifests.clone(), &setting).unwrap();
+        let parent = Parent::read(None, PARENT.0, Generation(1)).unwrap();
+        let mut session = Session::new(setting, Intent::Apply, rendered, Vec::new(), parent);
+        let mut batches = Vec::new();
+        loop {
+            match session.go_on() {
+                Next::Send(commands) => {
+                    let is_namespace =
+                        matches!(&commands[0], Command::Create { desired, .. } if desired["kind"] == "Namespace");
+                    batches.push(commands.len());
+                    let answers = commands.iter().map(|_| if is_namespace { answer.clone() } else { not_found() });
+                    session.record(answers.collect());
+                }
+                Next::WriteParent => session.parent_written(Ok(())),
+                Next::Inspect(_) | Next::Done => break,
+            }
+        }
+        assert_eq!(batches, expected);
+        assert!(session.into_report().has_failed());
+    }
 }
 
 #[test]

@@ -129,7 +129,7 @@ fn each_situation_has_the_row_and_the_decision_of_the_table() {
             Apply,
             None,
             kept(Delete::OrphanOnApply),
-            later,
+            None,
             Row::Kept,
             Decision::Disown(DisownReason::Policy),
         ),
@@ -188,13 +188,31 @@ fn each_situation_has_the_row_and_the_decision_of_the_table() {
             skip(SkipReason::Completed),
         ),
         (
-            "a completed object that is going",
+            "a completed object that is to be purged and going",
             Apply,
-            with(|it| it.is_completed = true),
+            with(|it| (it.is_completed, it.is_to_be_purged) = (true, true)),
             GOING_MEMBER,
             None,
             Row::Completing,
             wait(),
+        ),
+        (
+            "a completed object that is purged later",
+            Apply,
+            with(|it| it.is_completed = true),
+            member(Some(DIGEST)),
+            None,
+            Row::Completed,
+            skip(SkipReason::Completed),
+        ),
+        (
+            "a member that stays although it left the set, while others go first",
+            Apply,
+            None,
+            kept(Delete::Orphan),
+            later,
+            Row::GoesLater,
+            Decision::Wait("wave 0 is not ready".to_owned()),
         ),
         (
             "an object that has served",
@@ -206,7 +224,7 @@ fn each_situation_has_the_row_and_the_decision_of_the_table() {
             Decision::Delete(DeleteReason::Purged),
         ),
         (
-            "an object that went before it was purged",
+            "an object that went before it had served",
             Apply,
             with(|it| it.is_to_be_purged = true),
             Found::Nothing,
@@ -303,6 +321,15 @@ fn each_situation_has_the_row_and_the_decision_of_the_table() {
             "an object whose digest somebody removed",
             Apply,
             Some(wanted()),
+            member(None),
+            None,
+            Row::Changed,
+            Decision::Update(UpdateReason::Changed),
+        ),
+        (
+            "an object that would be recreated, and whose digest somebody removed",
+            Apply,
+            with(|it| it.policies.update = Update::Recreate),
             member(None),
             None,
             Row::Changed,
@@ -416,6 +443,7 @@ proptest! {
             decision,
             Decision::Create | Decision::Update(_) | Decision::Recreate
                 | Decision::Delete(DeleteReason::BundleDeleted | DeleteReason::NotWanted)
+                | Decision::Disown(DisownReason::Policy)
         );
         prop_assert!(!is_early, "{decision}");
     }

@@ -233,12 +233,12 @@ impl Model {
 
     /// The wanted objects with their waves, and whether they were ready before a pass: as members, or because they have served.
     fn ready_before(&self, before: &[Value]) -> Result<Vec<(usize, i16, bool)>> {
-        let parent = Parent::read(self.world.parent().as_ref(), PARENT.0);
+        let parent = Parent::read(self.world.parent().as_ref(), PARENT.0, Generation(1));
         let parent = parent.map_err(|failure| anyhow::anyhow!("{failure}"))?;
         let wanted = (0..self.shapes.len()).filter(|place| self.is_wanted[*place]);
         let state = |place: usize| {
-            let rendered = prepare(self.manifest(place), "team", &self.world.setting());
-            let rendered = rendered.map_err(|faults| anyhow::anyhow!("{faults:?}"))?;
+            let rendered = prepare(vec![self.manifest(place)], &self.world.setting());
+            let rendered = rendered.map_err(|faults| anyhow::anyhow!("{faults:?}"))?.remove(0);
             let has_served = parent.is_completed(&ObjectRef::of(&rendered.object).into(), &rendered.digest);
             let live = before.iter().find(|object| object["metadata"]["name"] == name(place));
             let is_ready = live.is_some_and(|object| self.is_member(object) && self.says_ready(place, object));
@@ -260,15 +260,28 @@ impl Model {
     /// Passes until nothing changes any more. Returns whether the bundle came to its end.
     fn rest(&mut self, intent: Intent) -> Result<bool> {
         for _ in 0..PATIENCE {
-            let before = self.world.store.objects();
+            let before = self.settled();
             let report = self.pass(intent, None)?;
-            if self.world.store.objects() == before {
+            if self.settled() == before {
                 let writes = self.pass(intent, None)?;
-                ensure!(self.world.store.objects() == before, "a second pass changes something");
+                ensure!(self.settled() == before, "a second pass changes something");
                 return Ok(writes.or(report).is_some_and(|report| report.stopped.is_none()));
             }
         }
         anyhow::bail!("the bundle does not come to rest in {PATIENCE} passes")
+    }
+
+    /// The objects, without how often the set was claimed: each try to create an object that serves once is a claim.
+    fn settled(&self) -> Vec<Value> {
+        let mut objects = self.world.store.objects();
+        for object in objects.iter_mut().filter(|object| object["metadata"]["name"] == PARENT.1) {
+            object["metadata"]["resourceVersion"] = Value::Null;
+            let memory = object.pointer("/data/memory").and_then(Value::as_str);
+            let memory: Option<Value> = memory.and_then(|text| serde_json::from_str(text).ok());
+            object["data"]["memory"] =
+                memory.map_or(Value::Null, |memory| json!({ "claims": 0, "memory": memory["completed"] }));
+        }
+        objects
     }
 
     fn members(&self) -> Vec<String> {

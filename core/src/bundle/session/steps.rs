@@ -1,0 +1,216 @@
+//! The steps of a pass over a bundle, in order.
+//!
+//! In: the members, and what the bundle is to become. Out: [`Step`]s; what each of them does is decided when its turn comes.
+//! Nothing here fails.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::Inspection;
+use crate::bundle::identity::Identity;
+use crate::bundle::member::Member;
+use crate::bundle::order::managed::{ManagedTypes, TypePattern};
+use crate::bundle::order::{ApplyStage, DeleteStage, Place, Wave, waves};
+use crate::bundle::setting::Setting;
+use crate::bundle::table::Intent;
+use crate::object_ref::ObjectRef;
+
+/// What happens to the objects of a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Act {
+    Apply,
+    Purge,
+    Remove,
+    Disown,
+}
+
+/// Objects that come before those of the next step.
+#[derive(Debug)]
+pub(super) struct Step {
+    /// How reports name the step, such as `wave 0`.
+    pub(super) name: Arc<str>,
+    pub(super) act: Act,
+    /// The members by their indexes, with their priorities, in the order in which they are written.
+    pub(super) members: Vec<(i8, usize)>,
+    /// What has to be known before the step begins.
+    pub(super) inspections: Vec<Inspection>,
+    /// Why the step cannot begin: something cannot be known.
+    pub(super) obstacle: Option<String>,
+}
+
+impl Step {
+    fn new(name: String, act: Act, members: Vec<(i8, usize)>) -> Self {
+        Self { name: name.into(), act, members, inspections: Vec::new(), obstacle: None }
+    }
+
+    /// Has the step wait for what these questions find.
+    fn after(mut self, questions: impl IntoIterator<Item = Question>) -> Self {
+        let mut inspections = BTreeSet::new();
+        for question in questions {
+            match question {
+                Ok(inspection) => drop(inspections.insert(inspection)),
+                Err(obstacle) => self.obstacle = Some(obstacle),
+            }
+        }
+        self.inspections = inspections.into_iter().collect();
+        self
+    }
+}
+
+/// Plans the steps of one pass.
+pub(super) struct Planning<'a> {
+    pub(super) setting: &'a Setting<'a>,
+    pub(super) members: &'a [Member],
+    pub(super) intent: Intent,
+}
+
+impl Planning<'_> {
+    /// The steps of the pass, in order.
+    pub(super) fn steps(&self) -> Vec<Step> {
+        match self.intent {
+            Intent::Apply => {
+                let mut steps = self.waves();
+                let to_go = self.indexes(|member| member.wanted.is_none());
+                steps.extend(self.guard(&to_go, &[]));
+                steps.extend(self.removals(to_go));
+                steps
+            }
+            Intent::Delete => {
+                let all = self.indexes(|_| true);
+                let guard = self.guard(&all, self.setting.managed_types);
+                guard.into_iter().chain(self.removals(all)).collect()
+            }
+            Intent::Disown => {
+                let all = self.indexes(|_| true).into_iter().map(|member| (0, member));
+                vec![Step::new("disowning".to_owned(), Act::Disown, all.collect())]
+            }
+        }
+    }
+
+    fn indexes(&self, is_one: impl Fn(&Member) -> bool) -> Vec<usize> {
+        (0..self.members.len()).filter(|member| is_one(&self.members[*member])).collect()
+    }
+
+    /// The step before a deletion that finds out whether types are to go of which others have instances: before anything is
+    /// deleted. It is not needed where all types stay.
+    fn guard(&self, to_go: &[usize], named: &[TypePattern]) -> Option<Step> {
+        let going: Vec<&Member> = to_go.iter().map(|index| &self.members[*index]).filter(|it| self.goes(it)).collect();
+        if going.is_empty() {
+            return None;
+        }
+        let named = named.iter().cloned().map(|types| Ok(Inspection::Instances(types)));
+        let questions = named.chain(going.into_iter().filter_map(instances));
+        let step = Step::new("deletion guard".to_owned(), Act::Remove, Vec::new()).after(questions);
+        (!step.inspections.is_empty() || step.obstacle.is_some()).then_some(step)
+    }
+
+    /// Whether this pass deletes the member, if it comes to it.
+    fn goes(&self, member: &Member) -> bool {
+        member.exists() && !member.is_terminating() && member.is_to_go(self.intent)
+    }
+
+    /// The waves of the wanted objects, by `apply-order`.
+    fn waves(&self) -> Vec<Step> {
+        let managed = self.managed(self.members.iter().filter_map(|member| Some(&member.wanted.as_ref()?.object)));
+        let waves = waves(self.indexes(|member| member.wanted.is_some()), |index| {
+            let member = &self.members[*index];
+            let order = member.wanted.as_ref().map(|rendered| rendered.settings.apply_order).unwrap_or_default();
+            Place::to_apply(&member.identity.kind, order, &managed)
+        });
+        let last = waves.last().map(|wave| wave.order);
+        let mut unpurged = self.indexes(|member| member.purge_order().is_some());
+        let mut steps = Vec::new();
+        for Wave { order, objects } in waves {
+            let name = |stage: ApplyStage| match stage {
+                ApplyStage::Regular => format!("wave {order}"),
+                ApplyStage::Late => format!("wave {order}, API services"),
+                ApplyStage::Instance => format!("wave {order}, instances"),
+            };
+            let of_wave = by_stage(objects).into_iter();
+            steps.extend(of_wave.map(|(stage, members)| Step::new(name(stage), Act::Apply, members)));
+            // An object serves in its own wave, also if it may be purged after an earlier one.
+            let is_over = |index: &usize| {
+                let member = &self.members[*index];
+                let applied_in = member.wanted.as_ref().map(|rendered| rendered.settings.apply_order);
+                applied_in.is_some_and(|apply| apply <= order) && member.purge_order().is_some_and(|it| it <= order)
+            };
+            let (served, others) = unpurged.into_iter().partition(|index| last == Some(order) || is_over(index));
+            unpurged = others;
+            let served: Vec<usize> = served;
+            let served = served.into_iter().map(|index| (0, index)).collect();
+            steps.push(Step::new(format!("purge after wave {order}"), Act::Purge, served));
+        }
+        steps.retain(|step| !step.members.is_empty());
+        steps
+    }
+
+    /// The waves of members that are to go, by `delete-order`. Namespaces go last, and only if nothing of others is in them:
+    /// whatever is in one goes with it. So do the instances of a type, which are looked at once more: a member among them may
+    /// have become somebody else's since the guard.
+    fn removals(&self, to_go: Vec<usize>) -> Vec<Step> {
+        let managed = self.managed(self.members.iter().filter_map(Member::object));
+        let is_namespace = |index: &usize| self.members[*index].identity.kind.is_namespace();
+        let (namespaces, others): (Vec<usize>, Vec<usize>) = to_go.into_iter().partition(is_namespace);
+        let mut steps = Vec::new();
+        for members in [others, namespaces] {
+            let waves = waves(members, |index| {
+                let member = &self.members[*index];
+                let order = member.departure().map(|departure| departure.order).unwrap_or_default();
+                Place::to_delete(&member.identity.kind, order, &managed)
+            });
+            for Wave { order, objects } in waves {
+                let name = |stage: DeleteStage| match stage {
+                    DeleteStage::Instance => format!("deletion wave {order}, instances"),
+                    DeleteStage::Rest => format!("deletion wave {order}"),
+                };
+                steps.extend(by_stage(objects).into_iter().map(|(stage, members)| {
+                    let going = members.iter().map(|(_, index)| &self.members[*index]).filter(|it| self.goes(it));
+                    let questions: Vec<Question> =
+                        going.filter_map(|member| contents(member).or_else(|| instances(member))).collect();
+                    Step::new(name(stage), Act::Remove, members).after(questions)
+                }));
+            }
+        }
+        steps
+    }
+
+    /// The types whose instances wait for them, and go before them.
+    fn managed<'o>(&self, objects: impl Iterator<Item = &'o Value>) -> ManagedTypes {
+        let introduced = objects.filter_map(|object| {
+            let kind = Identity::from(ObjectRef::of(object)).kind;
+            TypePattern::introduced_by(&kind, object)
+        });
+        introduced.chain(self.setting.managed_types.iter().cloned()).collect()
+    }
+}
+
+/// What has to be known before a member is deleted, or why it cannot be known.
+type Question = Result<Inspection, String>;
+
+/// The question whether others have instances of the types that a member introduces; none for a member that introduces none.
+fn instances(member: &Member) -> Option<Question> {
+    let kind = &member.identity.kind;
+    if !kind.is_custom_resource_definition() && !kind.is_api_service() {
+        return None;
+    }
+    let types = member.object().and_then(|object| TypePattern::introduced_by(kind, object));
+    let unknown =
+        || format!("{} does not say which types it introduces, so nobody knows what would go", member.identity);
+    Some(types.map(Inspection::Instances).ok_or_else(unknown))
+}
+
+/// The question whether anything of others is in a namespace; none for a member that is no namespace.
+fn contents(member: &Member) -> Option<Question> {
+    member.identity.kind.is_namespace().then(|| Ok(Inspection::Namespace(member.identity.name.clone())))
+}
+
+/// Groups the objects of a wave by their stages, which are in order.
+fn by_stage<S: Copy + Ord>(objects: Vec<(S, i8, usize)>) -> BTreeMap<S, Vec<(i8, usize)>> {
+    let mut stages: BTreeMap<S, Vec<(i8, usize)>> = BTreeMap::new();
+    for (stage, priority, member) in objects {
+        stages.entry(stage).or_default().push((priority, member));
+    }
+    stages
+}

@@ -1,0 +1,107 @@
+//! What stays the same while a bundle is reconciled, and what follows from it: whose an object is.
+//!
+//! In: the entry, the stamp of the event, and the bundle's own policies. Out: whether a live object is a member. Nothing here
+//! fails.
+
+use jiff::Timestamp;
+
+use super::applyset;
+use super::departure::Departure;
+use super::identity::Identity;
+use super::member::Live;
+use super::order::managed::TypePattern;
+use super::policy::Policies;
+use crate::destination::Destination;
+use crate::keys;
+use crate::manifest::Stamp;
+use crate::observation::{Described, Version};
+
+/// What stays the same while a bundle is reconciled.
+#[derive(Debug)]
+pub struct Setting<'t> {
+    /// The name of the entry in the task.
+    pub entry: &'t str,
+    /// The identity of the adapter and of the API resource.
+    pub stamp: Stamp,
+    /// The cluster.
+    pub destination: Destination,
+    /// The namespace of the parent, and of namespaced objects that name none.
+    pub namespace: String,
+    /// The name of the parent.
+    pub name: String,
+    /// The value of the label that members carry: the [`applyset::id`] of the parent.
+    pub set: String,
+    /// The prefix of the policies' annotations.
+    pub prefix: &'t str,
+    /// The policies of objects that say nothing else.
+    pub defaults: Policies,
+    /// Whether namespaces that are missing are created.
+    pub creates_namespaces: bool,
+    /// The types that the author names beside those of the set's own objects.
+    pub managed_types: &'t [TypePattern],
+    /// The time of the event.
+    pub now: Timestamp,
+}
+
+impl Setting<'_> {
+    /// Why an object cannot be one of the set, with the cure; none if it can.
+    pub(super) fn collision(&self, identity: &Identity) -> Option<String> {
+        let Self { namespace, name, .. } = self;
+        if identity.kind.is_namespace() && identity.name == *namespace {
+            let cure = "it would take the bundle's own ConfigMap along; give the bundle another `namespace`";
+            return Some(cure.to_owned());
+        }
+        let is_parents_kind = identity.kind.group.is_empty() && identity.kind.kind == "ConfigMap";
+        let is_parent = is_parents_kind && identity.namespace.as_deref() == Some(namespace) && identity.name == *name;
+        is_parent.then(|| "it is the bundle's own ConfigMap; give the object or the bundle another name".to_owned())
+    }
+
+    /// Whether the owner's label of an object is that of the bundle.
+    pub(super) fn is_owner_label(&self, key: &str, object: &impl Described) -> bool {
+        let expected = match key {
+            keys::ADAPTER => self.stamp.adapter.as_str(),
+            keys::RESOURCE_ID => self.stamp.resource_id.as_str(),
+            _ => self.entry,
+        };
+        object.label(key) == Some(expected)
+    }
+
+    /// Whether an object that the manifests do not render is a member: it says so by labels and annotations, and is no copy that
+    /// a controller made of one.
+    pub(super) fn is_former_member(&self, version: &Version, identity: &Identity) -> bool {
+        let is_controlled = version.owner_references().iter().any(|reference| reference["controller"] == true);
+        let is_copy = version.annotation(keys::DELETION).is_some_and(|text| Departure::is_of_another(text, identity));
+        self.is_stamped(version) && version.annotation(keys::DIGEST).is_some() && !is_controlled && !is_copy
+    }
+
+    /// Whose the live object of a rendered one is. It is a member if it has the set's label and all labels of its owner.
+    pub(super) fn owner_of(&self, version: Version) -> Live {
+        if self.is_stamped(&version) {
+            return Live::Member(version);
+        }
+        // An object that only lost labels of its owner is nobody's, and may be adopted again.
+        let is_of_others = || {
+            keys::OWNERSHIP_LABELS
+                .into_iter()
+                .any(|key| version.label(key).is_some() && !self.is_owner_label(key, version.object()))
+        };
+        let owner = match version.label(applyset::PART_OF) {
+            Some(other) if other != self.set => Some(format!("the set `{other}`")),
+            Some(_) | None if version.is_disowned() => {
+                Some(format!("nobody: it was disowned, as its label `{}` says", keys::DISOWNED))
+            }
+            Some(_) | None if is_of_others() => {
+                let part = |key: &str| version.label(key).unwrap_or("?");
+                let [adapter, id, entry] = keys::OWNERSHIP_LABELS.map(part);
+                Some(format!("adapter {adapter}, entry {entry}, for the resource {id}"))
+            }
+            Some(_) | None => None,
+        };
+        Live::Other(version, owner)
+    }
+
+    fn is_stamped(&self, version: &Version) -> bool {
+        version.label(applyset::PART_OF) == Some(self.set.as_str())
+            && keys::OWNERSHIP_LABELS.into_iter().all(|key| self.is_owner_label(key, version.object()))
+    }
+}
