@@ -40,7 +40,7 @@ struct Memory {
     /// When the objects of a step with one interval were last applied again, by both.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     applied: BTreeMap<String, Timestamp>,
-    /// How often a pass began to create objects that serve once.
+    /// How often a pass claimed the set before it created something.
     #[serde(default)]
     claims: u64,
 }
@@ -162,8 +162,9 @@ impl Parent {
         self.memory.namespaces.retain(|namespace| namespaces.contains(namespace));
     }
 
-    /// Notes that an object is about to be created that serves once. The write that follows is fenced: of two passes at the same
-    /// time only one goes on, so that nothing runs twice.
+    /// Notes that an object is about to be created that serves once, or where no member was. The write that follows is fenced: of
+    /// two passes at the same time only one goes on, so that nothing runs twice, and nothing is created in a place that the parent
+    /// no longer names.
     pub fn claim(&mut self) {
         let before = self.stored.as_ref().map_or(0, |stored| stored.memory.claims);
         self.memory.claims = before.wrapping_add(1);

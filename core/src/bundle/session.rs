@@ -14,7 +14,7 @@
 //! wait, and the report says for what. Inside a stage the objects of one priority come before those of the next.
 //!
 //! The caller writes the parent before the first object of a generation, a kind or a namespace, before an object that serves
-//! once is created, once it has served, and in the end if the parent changed.
+//! once is created, once it has served, and in the end if the parent changed. Of two passes at the same time, only one succeeds.
 
 mod steps;
 
@@ -26,7 +26,7 @@ use jiff::SignedDuration;
 use serde_json::json;
 
 use super::checks::Inside;
-use super::identity::Identity;
+use super::identity::{GroupKind, Identity};
 use super::member::{Circumstances, Live, Member, Rendered};
 use super::order::managed::TypePattern;
 use super::parent::Parent;
@@ -79,6 +79,8 @@ pub struct Session<'t> {
     intent: Intent,
     members: Vec<Member>,
     parent: Parent,
+    /// The kinds and namespaces in which members were found.
+    inhabited: BTreeSet<(GroupKind, Option<String>)>,
     /// Whether this pass wrote the parent, so that another one at the same time cannot.
     has_written_parent: bool,
     /// The names of the steps with objects, in order.
@@ -112,6 +114,7 @@ impl<'t> Session<'t> {
         parent: Parent,
     ) -> Self {
         let members = gather(&setting, rendered, found);
+        let inhabited = members.iter().filter(|member| member.exists()).map(|member| place(&member.identity)).collect();
         let steps: VecDeque<Step> = Planning { setting: &setting, members: &members, intent }.steps().into();
         let named = steps.iter().filter(|step| !step.members.is_empty());
         let mut session = Self {
@@ -121,6 +124,7 @@ impl<'t> Session<'t> {
             intent,
             members,
             parent,
+            inhabited,
             has_written_parent: false,
             steps,
             decided: BTreeSet::new(),
@@ -258,16 +262,15 @@ impl<'t> Session<'t> {
     }
 
     /// Claims the set if the step is about to create an object that serves once, which another pass at the same time would run a
-    /// second time.
+    /// second time; or where no member was found, because another pass may be about to give that place up.
     fn claim(&mut self) {
         let Some(step) = self.steps.front().filter(|step| step.act == Act::Apply && !self.has_written_parent) else {
             return;
         };
-        let is_new = step
-            .members
-            .iter()
-            .map(|(_, index)| &self.members[*index])
-            .any(|member| member.purge_order().is_some() && member.is_absent() && !self.has_served(member));
+        let is_new = step.members.iter().map(|(_, index)| &self.members[*index]).any(|member| {
+            let is_first = || !self.inhabited.contains(&place(&member.identity));
+            member.is_absent() && !self.has_served(member) && (member.purge_order().is_some() || is_first())
+        });
         if is_new {
             self.parent.claim();
         }
@@ -395,9 +398,8 @@ impl<'t> Session<'t> {
         }
         // Where one could not be applied again, all are due with the next event. An object that fails for another reason, such as a
         // taken name, may fail for ever, and must not have the others written with every event.
-        let is_whole = handled.len() == step.members.len();
         let has_failed = handled.iter().any(|index| self.members[*index].has_failed_to_be_applied_again());
-        for (name, interval) in self.due.iter().filter(|(name, _)| *name == step.name && is_whole && !has_failed) {
+        for (name, interval) in self.due.iter().filter(|(name, _)| *name == step.name && !has_failed) {
             self.parent.applied(name, *interval, now);
         }
         self.decided.clear();
@@ -455,6 +457,10 @@ impl<'t> Session<'t> {
         });
         Report { objects: objects.collect(), steps: self.names, stopped: self.stopped }
     }
+}
+
+fn place(identity: &Identity) -> (GroupKind, Option<String>) {
+    (identity.kind.clone(), identity.namespace.clone())
 }
 
 /// The members of a pass: the rendered objects, and those that were found although they are no longer rendered.

@@ -35,6 +35,13 @@ struct World {
     calls: usize,
 }
 
+/// A pass that has read everything.
+struct Running {
+    session: Session<'static>,
+    generation: i64,
+    parent: Option<Version>,
+}
+
 /// What a bundle is to become, and what changes before.
 type Chapter = (Intent, fn(&mut World));
 
@@ -102,6 +109,11 @@ impl World {
 
     /// Reads everything that a pass begins with.
     fn begin(&self, intent: Intent) -> Session<'static> {
+        self.read(intent).session
+    }
+
+    /// Reads everything that a pass begins with, the parent included.
+    fn read(&self, intent: Intent) -> Running {
         let live = self.parent();
         let mut parent = Parent::read(live.as_ref(), PARENT.0, Generation(self.generation)).unwrap();
         let setting = self.setting();
@@ -115,12 +127,22 @@ impl World {
         let places = parent.places().unwrap().into_iter();
         let found =
             places.flat_map(|(kind, namespace)| self.find(kind, namespace, QueryBy::Labels(labels.clone()))).collect();
-        Session::new(setting, intent, rendered, found, parent)
+        Running {
+            session: Session::new(setting, intent, rendered, found, parent),
+            generation: self.generation,
+            parent: live,
+        }
     }
 
     /// One pass.
     fn pass(&mut self, intent: Intent) -> Result<Report, Crashed> {
-        let mut session = self.begin(intent);
+        let running = self.read(intent);
+        self.finish(running)
+    }
+
+    /// The rest of a pass that has read everything.
+    fn finish(&mut self, running: Running) -> Result<Report, Crashed> {
+        let Running { mut session, generation, mut parent } = running;
         loop {
             match session.go_on() {
                 Next::Done => return Ok(session.into_report()),
@@ -146,17 +168,21 @@ impl World {
                         "apiVersion": "v1", "kind": "ConfigMap",
                         "metadata": {
                             "name": PARENT.1, "namespace": PARENT.0,
-                            "annotations": { keys::GENERATION: self.generation.to_string() },
+                            "annotations": { keys::GENERATION: generation.to_string() },
                         },
                     });
                     session.parent().write(&mut object, "1");
-                    let command = match self.parent() {
+                    let command = match parent.take() {
                         None => Command::Create { destination: Destination::ThisCluster, desired: object },
                         Some(live) => Command::Update { desired: object, target: target(&live), live },
                     };
-                    let executed = self.execute(command)?;
-                    assert!(matches!(executed, Executed::Created(_) | Executed::Updated(_)), "{executed:?}");
-                    session.parent_written(Ok(()));
+                    session.parent_written(match self.execute(command)? {
+                        Executed::Created(object) | Executed::Updated(object) => {
+                            parent = Some(Version::new(object));
+                            Ok(())
+                        }
+                        _ => Err(Failure::new(FailReason::Conflict, "the parent changed")),
+                    });
                 }
             }
         }
@@ -253,7 +279,7 @@ fn later_wave_waits_until_the_earlier_one_is_ready() {
     world.writes();
     ready(&mut world, "slow");
     assert_eq!(world.apply().stopped, None);
-    assert_eq!(world.writes(), ["create later"]);
+    assert_eq!(world.writes(), ["update monitoring", "create later"]);
 }
 
 #[test]
@@ -608,13 +634,11 @@ fn two_passes_at_the_same_time_run_an_object_that_serves_once_only_once() {
     world.apply();
     world.manifests = manifests();
     // The second pass has read everything before the first one begins.
-    let mut late = world.begin(Intent::Apply);
+    let late = world.read(Intent::Apply);
     world.apply();
     world.writes();
-    assert_eq!(late.go_on(), Next::WriteParent);
-    late.parent_written(Err(Failure::new(FailReason::Conflict, "the parent changed")));
-    assert_eq!(late.go_on(), Next::Done);
-    let report = late.into_report();
+    let report = world.finish(late).unwrap();
+    assert_eq!(world.writes(), ["update monitoring"]);
     assert_eq!(report.stopped.as_deref(), Some("the parent: Conflict: the parent changed"));
     assert_eq!(effects(&report), ["once none", "a none"]);
 }

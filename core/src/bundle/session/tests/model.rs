@@ -55,11 +55,19 @@ enum Act {
     Squat(usize, bool),
     /// Time passes, so that objects are due again.
     Wait,
+    /// The API resource gets a new generation.
+    Generation,
+    /// Somebody holds an object, so that it stays after its deletion, or lets it go.
+    Hold(usize),
+    /// Somebody removes what the parent remembers in its annotations.
+    EditParent,
 }
 
 #[derive(Debug, Clone)]
 struct Life {
     shapes: Vec<Shape>,
+    /// Whether another pass, which read everything earlier, ends after each pass.
+    is_interleaved: bool,
     /// Each pass with what happens before it, and the call after which it is broken off.
     passes: Vec<(Vec<Act>, Option<usize>)>,
 }
@@ -91,12 +99,16 @@ fn act() -> impl Strategy<Value = Act> {
         1 => place().prop_map(Act::Strip),
         1 => (place(), any::<bool>()).prop_map(|(place, is_owned)| Act::Squat(place, is_owned)),
         1 => Just(Act::Wait),
+        1 => Just(Act::Generation),
+        1 => place().prop_map(Act::Hold),
+        1 => Just(Act::EditParent),
     ]
 }
 
 fn life() -> impl Strategy<Value = Life> {
     let pass = (vec(act(), 0..4), proptest::option::weighted(0.3, 0..8_usize));
-    (vec(shape(), 1..5), vec(pass, 1..6)).prop_map(|(shapes, passes)| Life { shapes, passes })
+    (vec(shape(), 1..5), proptest::bool::weighted(0.3), vec(pass, 1..6))
+        .prop_map(|(shapes, is_interleaved, passes)| Life { shapes, is_interleaved, passes })
 }
 
 fn name(place: usize) -> String {
@@ -171,9 +183,33 @@ impl Model {
                 self.world.store.put(object);
             }
             Act::Wait => self.world.store.now += SignedDuration::from_mins(61),
-            Act::Ready(_) | Act::Remove(_) | Act::Edit(_) | Act::Strip(_) | Act::Squat(..) => {}
+            Act::Generation => self.world.generation += 1,
+            Act::Hold(place) if there(&self.world, place) => self.toggle_hold(&name(place)),
+            Act::EditParent if self.world.parent().is_some() => {
+                let annotations =
+                    json!({ applyset::GROUP_KINDS: null, applyset::NAMESPACES: null, applyset::TOOLING: null });
+                self.world.store.change(PARENT.1, &json!({ "metadata": { "annotations": annotations } }));
+            }
+            Act::Hold(_)
+            | Act::EditParent
+            | Act::Ready(_)
+            | Act::Remove(_)
+            | Act::Edit(_)
+            | Act::Strip(_)
+            | Act::Squat(..) => {}
         }
         self.render();
+    }
+
+    /// Holds an object by a finalizer, or lets it go.
+    fn toggle_hold(&mut self, name: &str) {
+        let is_held = self.world.store.object(name)["metadata"].get("finalizers").is_some_and(|it| it.is_array());
+        let is_terminating = self.world.store.object(name)["metadata"].get("deletionTimestamp").is_some();
+        match (is_held, is_terminating) {
+            (true, true) => self.world.store.remove(name),
+            (true, false) => self.world.store.change(name, &json!({ "metadata": { "finalizers": null } })),
+            (false, _) => self.world.store.hold(name),
+        }
     }
 
     /// One pass, whose writes are judged.
@@ -233,7 +269,7 @@ impl Model {
 
     /// The wanted objects with their waves, and whether they were ready before a pass: as members, or because they have served.
     fn ready_before(&self, before: &[Value]) -> Result<Vec<(usize, i16, bool)>> {
-        let parent = Parent::read(self.world.parent().as_ref(), PARENT.0, Generation(1));
+        let parent = Parent::read(self.world.parent().as_ref(), PARENT.0, Generation(self.world.generation));
         let parent = parent.map_err(|failure| anyhow::anyhow!("{failure}"))?;
         let wanted = (0..self.shapes.len()).filter(|place| self.is_wanted[*place]);
         let state = |place: usize| {
@@ -284,6 +320,46 @@ impl Model {
         objects
     }
 
+    /// The objects that belong to somebody else, and may not be adopted.
+    fn foreign(&self) -> Vec<Value> {
+        let mut objects = self.world.store.objects();
+        objects.retain(|object| {
+            let is_taken = object.label(keys::ADAPTER).is_some() || self.shapes_adopt(object, "never");
+            object["metadata"]["name"] != PARENT.1
+                && !self.is_member(object)
+                && is_taken
+                && !self.shapes_adopt(object, "always")
+        });
+        objects
+    }
+
+    fn shapes_adopt(&self, object: &Value, policy: &str) -> bool {
+        let place = object["metadata"]["name"].as_str().and_then(|name| name[1..].parse::<usize>().ok());
+        place.is_some_and(|place| self.shapes[place].adoption == policy)
+    }
+
+    /// Lets go what is held, and has everything become ready that can.
+    fn let_go(&mut self) {
+        for place in 0..self.shapes.len() {
+            let name = name(place);
+            let there = |world: &World| world.store.names().contains(&name.as_str());
+            if there(&self.world) && self.world.store.object(&name)["metadata"].get("finalizers").is_some() {
+                self.toggle_hold(&name);
+            }
+        }
+    }
+
+    /// Whether something that only a person can end keeps the bundle from its end.
+    fn has_obstacle(&self) -> bool {
+        let objects = self.world.store.objects();
+        (0..self.shapes.len()).any(|place| {
+            let live = objects.iter().find(|object| object["metadata"]["name"] == name(place));
+            let is_unready = self.shapes[place].is_slow && !live.is_some_and(|object| self.says_ready(place, object));
+            let is_taken = live.is_some_and(|object| !self.is_member(object));
+            self.is_wanted[place] && (is_unready || is_taken)
+        })
+    }
+
     fn members(&self) -> Vec<String> {
         let objects = self.world.store.objects();
         let members = objects.iter().filter(|object| self.is_member(object) && object["metadata"]["name"] != PARENT.1);
@@ -294,18 +370,28 @@ impl Model {
 fn run(life: &Life) -> Result<()> {
     let mut model = Model::new(life);
     for (acts, crash_after) in &life.passes {
+        // A pass that read everything before the acts and before the next pass, and writes after both.
+        let late = life.is_interleaved.then(|| model.world.read(Intent::Apply));
         acts.iter().for_each(|act| model.act(act));
         model.pass(Intent::Apply, *crash_after)?;
-    }
-    if model.rest(Intent::Apply)? {
-        for member in model.members() {
-            let place: usize = member[1..].parse()?;
-            ensure!(model.is_wanted[place], "{member} is not wanted, and still a member");
+        if let Some(late) = late {
+            let foreign = model.foreign();
+            // What a late pass does is repaired; what it may never do is to harm what is not the bundle's.
+            drop(model.world.finish(late));
+            let after = model.world.store.objects();
+            ensure!(foreign.iter().all(|it| after.contains(it)), "a late pass changes what is not the bundle's");
         }
     }
-    if model.rest(Intent::Delete)? {
-        ensure!(model.members().is_empty(), "the deleted bundle leaves {:?}", model.members());
+    model.let_go();
+    let is_complete = model.rest(Intent::Apply)?;
+    for member in model.members() {
+        let place: usize = member[1..].parse()?;
+        ensure!(model.is_wanted[place] || !is_complete, "{member} is not wanted, and still a member");
     }
+    ensure!(is_complete || model.has_obstacle(), "the bundle does not come to its end");
+    let is_gone = model.rest(Intent::Delete)?;
+    ensure!(is_gone, "the bundle is not deleted");
+    ensure!(model.members().is_empty(), "the deleted bundle leaves {:?}", model.members());
     Ok(())
 }
 
