@@ -34,8 +34,8 @@ pub async fn execute<T: Transport>(transport: &T, command: Command, deadline: In
     let executor = Executor { transport, deadline };
     match command {
         Command::Create { destination, desired } => executor.create(&desired, &destination, Executed::Created).await,
-        Command::Update { desired, target, live } => {
-            let update = transport.update(&desired, &target, &live);
+        Command::Update { desired, mode, target, live } => {
+            let update = transport.update(&desired, &target, &live, mode);
             match executor.until_deadline("update", &ObjectRef::from(&target), update).await {
                 Ok(object) => Executed::Updated(object),
                 Err(error) => Executed::Failed(error),

@@ -15,7 +15,7 @@ use std::future::Future;
 use lifecycle_core::destination::Destination;
 use lifecycle_core::observation::{Query, Version};
 use lifecycle_core::task::PropagationPolicy;
-use lifecycle_core::write::{Target, WriteError};
+use lifecycle_core::write::{Target, UpdateMode, WriteError};
 pub use lifecycle_kube::Deletion;
 use serde_json::Value;
 
@@ -38,14 +38,15 @@ pub trait Transport: Send + Sync + 'static {
         destination: &Destination,
     ) -> impl Future<Output = Result<(), WriteError>> + Send;
 
-    /// Applies `desired` (server-side apply, forced) to exactly the object that `target` names, as the
-    /// adapter's field manager. `live` is the object as the planner saw it: a Kubernetes transport may have to
-    /// migrate its managed fields first.
+    /// Writes the fields of `desired` to exactly the object that `target` names, as the adapter's field manager and in
+    /// the way of `mode`. `live` is the object as the planner saw it: a Kubernetes transport may have to migrate its
+    /// managed fields first, and keeps its finalizers in a replacement.
     fn update(
         &self,
         desired: &Value,
         target: &Target,
         live: &Version,
+        mode: UpdateMode,
     ) -> impl Future<Output = Result<Value, WriteError>> + Send;
 
     /// Sends one JSON merge patch (RFC 7396) to exactly the object and version that `target` names, as the

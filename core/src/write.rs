@@ -20,10 +20,12 @@ pub enum Command {
         /// The rendered manifest with the adapter's labels and annotation: the object to send.
         desired: Value,
     },
-    /// Forced server-side apply to the object with the target's UID.
+    /// Write the fields of an object that exists, in the way of the mode.
     Update {
         /// The stamped object, without `metadata.uid`.
         desired: Value,
+        /// Which fields of others the write keeps.
+        mode: UpdateMode,
         /// The live object to update. The API server refuses the write if another object took its place.
         target: Target,
         /// The live object, because a transport may have to migrate its managed fields first.
@@ -62,6 +64,20 @@ pub enum Command {
         /// The object that is disowned once all former ones are.
         last: Disowning,
     },
+}
+
+/// How an update treats the fields that others set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum UpdateMode {
+    /// Forced server-side apply as the adapter's field manager: takes the fields of the manifest, and keeps all other
+    /// fields that others set.
+    #[default]
+    Apply,
+    /// [`Apply`](Self::Apply), after the fields of kubectl's field managers became the adapter's: so the apply removes those
+    /// that the manifest lacks, too.
+    ApplyOverride,
+    /// A PUT of the whole object: removes every field that the manifest lacks, whoever set it, except finalizers.
+    Replace,
 }
 
 /// One live object to disown, with the patch that disowns it.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use lifecycle_core::id::GroupVersionKind;
 use lifecycle_core::observation::Version;
-use lifecycle_core::write::Disowning;
+use lifecycle_core::write::{Disowning, UpdateMode};
 use serde_json::json;
 
 use super::*;
@@ -85,9 +85,15 @@ impl Transport for Scripted {
         self.store.dry_run_create(desired, destination).await
     }
 
-    async fn update(&self, desired: &Value, target: &Target, live: &Version) -> Result<Value, WriteError> {
+    async fn update(
+        &self,
+        desired: &Value,
+        target: &Target,
+        live: &Version,
+        mode: UpdateMode,
+    ) -> Result<Value, WriteError> {
         self.enter("update", &target.name).await?;
-        self.store.update(desired, target, live).await
+        self.store.update(desired, target, live, mode).await
     }
 
     async fn patch(&self, document: &Value, target: &Target) -> Result<Option<Value>, WriteError> {
@@ -155,7 +161,8 @@ fn create(name: &str) -> Command {
 }
 
 fn update() -> Command {
-    Command::Update { desired: desired("a"), target: target("a", "u1"), live: Version::new(job("a", "u1")) }
+    let live = Version::new(job("a", "u1"));
+    Command::Update { desired: desired("a"), mode: UpdateMode::Apply, target: target("a", "u1"), live }
 }
 
 fn recreate(targets: Vec<Target>) -> Command {

@@ -7,7 +7,7 @@ use lifecycle_core::destination::Destination;
 use lifecycle_core::id::GroupVersionKind;
 use lifecycle_core::observation::QueryBy;
 use lifecycle_core::task::PropagationPolicy;
-use lifecycle_core::write::{Target, WriteError, WriteErrorKind};
+use lifecycle_core::write::{Target, UpdateMode, WriteError, WriteErrorKind};
 use serde_json::{Value, json};
 
 use super::*;
@@ -37,8 +37,14 @@ impl Transport for Flaky {
     async fn dry_run_create(&self, desired: &Value, destination: &Destination) -> Result<(), WriteError> {
         self.0.dry_run_create(desired, destination).await
     }
-    async fn update(&self, desired: &Value, target: &Target, live: &Version) -> Result<Value, WriteError> {
-        self.0.update(desired, target, live).await
+    async fn update(
+        &self,
+        desired: &Value,
+        target: &Target,
+        live: &Version,
+        mode: UpdateMode,
+    ) -> Result<Value, WriteError> {
+        self.0.update(desired, target, live, mode).await
     }
     async fn patch(&self, document: &Value, target: &Target) -> Result<Option<Value>, WriteError> {
         self.0.patch(document, target).await

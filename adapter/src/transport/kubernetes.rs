@@ -10,7 +10,7 @@ use lifecycle_core::destination::Destination;
 use lifecycle_core::object_ref::ObjectRef;
 use lifecycle_core::observation::{Query, QueryBy, Version};
 use lifecycle_core::task::PropagationPolicy;
-use lifecycle_core::write::{Target, WriteError, WriteErrorKind};
+use lifecycle_core::write::{Target, UpdateMode, WriteError, WriteErrorKind};
 use lifecycle_kube::{
     CallObserver, CallRecord, Client, Cluster, Error, ErrorKind, Fence, Form, Selector, Settings, Takeover,
 };
@@ -102,11 +102,24 @@ impl Transport for KubernetesTransport {
         self.cluster.dry_run_create(desired).await.map_err(write_error)
     }
 
-    async fn update(&self, desired: &Value, target: &Target, live: &Version) -> Result<Value, WriteError> {
+    async fn update(
+        &self,
+        desired: &Value,
+        target: &Target,
+        live: &Version,
+        mode: UpdateMode,
+    ) -> Result<Value, WriteError> {
         let (object, fence) = (ObjectRef::from(target), fence(target));
+        let takeover = match mode {
+            UpdateMode::Apply => Takeover::Own,
+            UpdateMode::ApplyOverride => Takeover::OwnAndKubectl,
+            UpdateMode::Replace => {
+                return self.cluster.replace(desired, &object, fence, live.object()).await.map_err(write_error);
+            }
+        };
         let migrated = match live.managed_fields() {
             Some(managed_fields) => {
-                self.cluster.migrate(&object, fence, managed_fields, Takeover::Own).await.map_err(write_error)?
+                self.cluster.migrate(&object, fence, managed_fields, takeover).await.map_err(write_error)?
             }
             None => None,
         };

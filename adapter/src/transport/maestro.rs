@@ -7,9 +7,10 @@
 use std::sync::Arc;
 
 use lifecycle_core::destination::Destination;
+use lifecycle_core::object_ref::ObjectRef;
 use lifecycle_core::observation::{Query, QueryBy, Version};
 use lifecycle_core::task::PropagationPolicy;
-use lifecycle_core::write::{Target, WriteError, WriteErrorKind};
+use lifecycle_core::write::{Target, UpdateMode, WriteError, WriteErrorKind};
 use lifecycle_maestro::{CallObserver, CallRecord, Maestro};
 use serde_json::Value;
 
@@ -71,6 +72,13 @@ fn consumer(destination: &Destination) -> Result<&str, WriteError> {
     }
 }
 
+/// The error of a call that only bundles make, which compile refuses at Maestro.
+fn bug(call: String) -> WriteError {
+    let message =
+        "only bundles need this call, and a bundle cannot be at Maestro: this is a bug of the adapter, report it";
+    WriteError { kind: WriteErrorKind::Invalid, call, status: None, message: message.to_owned() }
+}
+
 impl Transport for MaestroTransport {
     async fn find(&self, query: &Query) -> Result<Vec<Value>, WriteError> {
         let consumer = consumer(&query.destination)?;
@@ -90,7 +98,17 @@ impl Transport for MaestroTransport {
         self.maestro.check(desired, consumer(destination)?).await
     }
 
-    async fn update(&self, desired: &Value, target: &Target, _: &Version) -> Result<Value, WriteError> {
+    /// Only [`UpdateMode::Apply`]: only bundles have another mode, and compile refuses bundles at Maestro.
+    async fn update(
+        &self,
+        desired: &Value,
+        target: &Target,
+        _: &Version,
+        mode: UpdateMode,
+    ) -> Result<Value, WriteError> {
+        if mode != UpdateMode::Apply {
+            return Err(bug(format!("update {} by {mode:?}", ObjectRef::from(target))));
+        }
         self.maestro.update(consumer(&target.destination)?, desired, target).await
     }
 

@@ -9,7 +9,8 @@
 //! more of a schema, so that it neither validates other rules nor sets defaults, and
 //! an apply replaces a list as a whole (except `finalizers` and `ownerReferences`, which every kind has). It
 //! runs no controllers, so that no status appears, and deletes dependents only in
-//! [`MemoryTransport::collect_garbage`]. It takes a custom kind for namespaced if it holds an object of that
+//! [`MemoryTransport::collect_garbage`]. It knows no field managers but the adapter's, so that an update by
+//! `ApplyOverride` is one by `Apply`. It takes a custom kind for namespaced if it holds an object of that
 //! kind in a namespace. Every created object counts as applied, without managed-fields migration. A foreground
 //! deletion behaves like a background one.
 
@@ -29,7 +30,7 @@ use jiff::Timestamp;
 use lifecycle_core::destination::Destination;
 use lifecycle_core::observation::{Query, QueryBy, Version};
 use lifecycle_core::task::PropagationPolicy;
-use lifecycle_core::write::{Target, WriteError, WriteErrorKind};
+use lifecycle_core::write::{Target, UpdateMode, WriteError, WriteErrorKind};
 use serde_json::Value;
 
 pub use self::operation::{ApplyResult, Operation, OperationVerb};
@@ -166,23 +167,26 @@ impl MemoryTransport {
         Ok(object)
     }
 
-    fn merge(&self, desired: &Value, target: &Target) -> Result<Value, WriteError> {
-        let key = self.check("apply", desired)?;
+    fn write(&self, desired: &Value, target: &Target, mode: UpdateMode) -> Result<Value, WriteError> {
+        let verb = if mode == UpdateMode::Replace { "replace" } else { "apply" };
+        let key = self.check(verb, desired)?;
+        let refused = |kind, message: &str| refuse(kind, verb, &ObjectRef::of(desired), message);
+        if mode == UpdateMode::Replace && target.resource_version.is_empty() {
+            return Err(refused(WriteErrorKind::Invalid, "the resource version to replace is unknown"));
+        }
         let replacement = self.overrides.get(&key.name);
-        let answer = self.change("apply", &key, target, |stored| {
-            match replacement {
-                Some(replacement) => stored.replace(replacement),
-                None => {
+        let answer = self.change(verb, &key, target, |stored| {
+            match (replacement, mode) {
+                (Some(replacement), _) => stored.replace(replacement),
+                (None, UpdateMode::Apply | UpdateMode::ApplyOverride) => {
                     let desired = server::without_generation(desired);
                     merge::apply(&mut stored.object, stored.applied.as_ref(), &desired);
                 }
+                (None, UpdateMode::Replace) => merge::replace(&mut stored.object, desired),
             }
             stored.applied = Some(desired.clone());
         })?;
-        answer.ok_or_else(|| {
-            let message = "the object of that UID does not exist";
-            refuse(WriteErrorKind::Conflict, "apply", &ObjectRef::of(desired), message)
-        })
+        answer.ok_or_else(|| refused(WriteErrorKind::Conflict, "the object of that UID does not exist"))
     }
 
     fn merge_patch(&self, document: &Value, target: &Target) -> Result<Option<Value>, WriteError> {
@@ -330,8 +334,14 @@ impl Transport for MemoryTransport {
         self.insert(desired, true).map(drop)
     }
 
-    async fn update(&self, desired: &Value, target: &Target, _: &Version) -> Result<Value, WriteError> {
-        let answer = self.merge(desired, target);
+    async fn update(
+        &self,
+        desired: &Value,
+        target: &Target,
+        _: &Version,
+        mode: UpdateMode,
+    ) -> Result<Value, WriteError> {
+        let answer = self.write(desired, target, mode);
         let result = if answer.is_ok() { ApplyResult::Update } else { ApplyResult::Failed };
         self.record(OperationVerb::Apply, ObjectRef::of(desired), Some(result));
         answer

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use lifecycle_core::destination::Destination;
 use lifecycle_core::observation::{Query, Version};
 use lifecycle_core::task::PropagationPolicy;
-use lifecycle_core::write::{Target, WriteError};
+use lifecycle_core::write::{Target, UpdateMode, WriteError};
 use serde_json::Value;
 
 use super::{Deletion, Transport};
@@ -38,8 +38,14 @@ impl<T: Transport> Transport for ObservedTransport<T> {
         self.inner.dry_run_create(desired, destination).await
     }
 
-    async fn update(&self, desired: &Value, target: &Target, live: &Version) -> Result<Value, WriteError> {
-        self.inner.update(desired, target, live).await
+    async fn update(
+        &self,
+        desired: &Value,
+        target: &Target,
+        live: &Version,
+        mode: UpdateMode,
+    ) -> Result<Value, WriteError> {
+        self.inner.update(desired, target, live, mode).await
     }
 
     async fn patch(&self, document: &Value, target: &Target) -> Result<Option<Value>, WriteError> {

@@ -7,7 +7,7 @@
 use lifecycle_core::destination::Destination;
 use lifecycle_core::observation::{Query, Version};
 use lifecycle_core::task::PropagationPolicy;
-use lifecycle_core::write::{Target, WriteError, WriteErrorKind};
+use lifecycle_core::write::{Target, UpdateMode, WriteError, WriteErrorKind};
 use serde_json::Value;
 
 use super::{Deletion, Transport};
@@ -67,11 +67,17 @@ impl<C: Transport, M: Transport> Transport for Router<C, M> {
         }
     }
 
-    async fn update(&self, desired: &Value, target: &Target, live: &Version) -> Result<Value, WriteError> {
+    async fn update(
+        &self,
+        desired: &Value,
+        target: &Target,
+        live: &Version,
+        mode: UpdateMode,
+    ) -> Result<Value, WriteError> {
         match &target.destination {
-            Destination::ThisCluster => self.cluster("update")?.update(desired, target, live).await,
+            Destination::ThisCluster => self.cluster("update")?.update(desired, target, live, mode).await,
             consumer @ Destination::Consumer(_) => {
-                self.consumers("update", consumer)?.update(desired, target, live).await
+                self.consumers("update", consumer)?.update(desired, target, live, mode).await
             }
         }
     }

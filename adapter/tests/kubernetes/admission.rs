@@ -5,6 +5,7 @@ use hyperfleet_adapter::transport::Transport;
 use lifecycle_core::destination::Destination;
 use lifecycle_core::observation::QueryBy;
 use lifecycle_core::task::PropagationPolicy::Background;
+use lifecycle_core::write::UpdateMode::Apply;
 use lifecycle_core::write::{Target, WriteErrorKind};
 use lifecycle_e2e::{PATIENCE, await_condition};
 use serde_json::{Value, json};
@@ -49,7 +50,7 @@ async fn policy_denies_creations_updates_and_patches_by_its_name() -> Result<()>
             world.create(&world.map("two", json!({ "denied": "1" }))).await.map(drop),
             world.transport.patch(&patch, &target(&live)).await.map(drop),
             // The migration of the managed fields changes the object before the policy denies the update.
-            world.transport.update(&denied, &target(&live), &seen(&live)).await.map(drop),
+            world.transport.update(&denied, &target(&live), &seen(&live), Apply).await.map(drop),
         ];
         for result in refused {
             let error = result.err().with_context(|| format!("{reason}: the policy denies it"))?;

@@ -4,6 +4,7 @@ use anyhow::{Context, Result, ensure};
 use hyperfleet_adapter::transport::{Deletion, Transport};
 use lifecycle_core::destination::Destination;
 use lifecycle_core::task::PropagationPolicy::{Background, Foreground};
+use lifecycle_core::write::UpdateMode::Apply;
 use lifecycle_core::write::{Command, Executed, Target, WriteErrorKind};
 use lifecycle_e2e::kube::widgets;
 use lifecycle_e2e::{PATIENCE, await_condition, unique};
@@ -17,7 +18,7 @@ async fn fence_violation_is_a_conflict_for_every_write() -> Result<()> {
     let desired = world.map("fenced", json!({ "a": "1" }));
     let live = world.create(&desired).await?;
 
-    let other = world.transport.update(&desired, &namesake(&live), &unmanaged()).await;
+    let other = world.transport.update(&desired, &namesake(&live), &unmanaged(), Apply).await;
     assert_eq!(refusal(other)?, (WriteErrorKind::Conflict, Some(422)), "an apply onto a namesake");
     let other = world.transport.delete(&namesake(&live), Background).await;
     assert_eq!(refusal(other)?, (WriteErrorKind::Conflict, Some(409)), "a delete of a namesake");
@@ -25,7 +26,7 @@ async fn fence_violation_is_a_conflict_for_every_write() -> Result<()> {
 
     assert_eq!(world.transport.delete(&target(&live), Background).await?, Deletion::Gone);
     assert_eq!(world.transport.delete(&target(&live), Background).await?, Deletion::Gone, "deleted before");
-    let vanished = world.transport.update(&desired, &target(&live), &unmanaged()).await;
+    let vanished = world.transport.update(&desired, &target(&live), &unmanaged(), Apply).await;
     assert_eq!(refusal(vanished)?, (WriteErrorKind::Conflict, Some(409)), "an apply onto a vanished object");
     assert_eq!(world.read("fenced").await?, None, "it was not created again");
     Ok(())
@@ -36,8 +37,8 @@ async fn update_after_another_write_is_a_conflict() -> Result<()> {
     let world = World::new().await?;
     let live = world.create(&world.map("late", json!({ "a": "1" }))).await?;
     let looked_at = target(&live);
-    world.transport.update(&world.map("late", json!({ "a": "2" })), &looked_at, &unmanaged()).await?;
-    let late = world.transport.update(&world.map("late", json!({ "a": "3" })), &looked_at, &unmanaged()).await;
+    world.transport.update(&world.map("late", json!({ "a": "2" })), &looked_at, &unmanaged(), Apply).await?;
+    let late = world.transport.update(&world.map("late", json!({ "a": "3" })), &looked_at, &unmanaged(), Apply).await;
     assert_eq!(refusal(late)?, (WriteErrorKind::Conflict, Some(409)));
     let live = world.read("late").await?.context("the object")?;
     assert_eq!(live["data"], json!({ "a": "2" }));

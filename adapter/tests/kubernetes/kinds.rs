@@ -10,6 +10,7 @@ use lifecycle_core::destination::Destination;
 use lifecycle_core::object_ref::ObjectRef;
 use lifecycle_core::observation::{Query, QueryBy};
 use lifecycle_core::task::PropagationPolicy::Background;
+use lifecycle_core::write::UpdateMode::Apply;
 use lifecycle_core::write::{Target, WriteErrorKind};
 use lifecycle_e2e::kube::widgets;
 use lifecycle_e2e::{PATIENCE, await_condition, unique};
@@ -35,7 +36,7 @@ async fn custom_kind_works_when_installed_and_is_an_error_before() -> Result<()>
 
     let desired = |size: u32| world.object(&api_version, "Widget", "one", json!({ "spec": { "size": size } }));
     let live = transport.create(&desired(1), &Destination::ThisCluster).await?;
-    let updated = transport.update(&desired(2), &target(&live), &seen(&live)).await?;
+    let updated = transport.update(&desired(2), &target(&live), &seen(&live), Apply).await?;
     assert_eq!(updated["spec"]["size"], 2);
     assert_eq!(transport.find(&by_name).await?, std::slice::from_ref(&updated));
     assert_eq!(transport.delete(&target(&updated), Background).await?, Deletion::Gone);
@@ -208,7 +209,7 @@ async fn updated(transport: &impl Transport, desired: &Value, live: &Value) -> R
     await_condition("the update", PATIENCE, async || {
         let live = transport.find(&query).await?.pop().context("the object")?;
         let any_version = Target { resource_version: String::new(), ..target(&live) };
-        Ok(transport.update(desired, &any_version, &seen(&live)).await?)
+        Ok(transport.update(desired, &any_version, &seen(&live), Apply).await?)
     })
     .await
 }

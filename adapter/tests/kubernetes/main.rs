@@ -9,6 +9,7 @@ mod fences;
 mod kinds;
 mod many;
 mod migration;
+mod modes;
 mod patch;
 mod strict;
 mod writes;

@@ -5,6 +5,7 @@ use hyperfleet_adapter::transport::Transport;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::PostParams;
 use lifecycle_core::task::PropagationPolicy;
+use lifecycle_core::write::UpdateMode::Apply;
 use lifecycle_core::write::WriteErrorKind;
 use serde_json::{Value, json};
 
@@ -16,10 +17,10 @@ async fn dropped_field_is_removed_after_the_migration() -> Result<()> {
     let live = world.create(&world.map("dropped", json!({ "a": "1", "b": "1" }))).await?;
 
     let without_b = world.map("dropped", json!({ "a": "1" }));
-    let kept = world.transport.update(&without_b, &target(&live), &unmanaged()).await?;
+    let kept = world.transport.update(&without_b, &target(&live), &unmanaged(), Apply).await?;
     assert_eq!(kept["data"], json!({ "a": "1", "b": "1" }), "the entry of our own creation still owns the field");
 
-    let updated = world.transport.update(&without_b, &target(&kept), &seen(&kept)).await?;
+    let updated = world.transport.update(&without_b, &target(&kept), &seen(&kept), Apply).await?;
     assert_eq!(updated["data"], json!({ "a": "1" }));
     let writers: Vec<(&str, &str)> = managed_fields(&updated)
         .and_then(Value::as_array)
@@ -29,7 +30,7 @@ async fn dropped_field_is_removed_after_the_migration() -> Result<()> {
         .collect();
     assert_eq!(writers, [(ADAPTER, "Apply")]);
 
-    let again = world.transport.update(&without_b, &target(&updated), &seen(&updated)).await?;
+    let again = world.transport.update(&without_b, &target(&updated), &seen(&updated), Apply).await?;
     assert_eq!(again, updated, "a second update changes nothing, not even the resourceVersion");
     Ok(())
 }
@@ -48,7 +49,7 @@ async fn go_adapters_fields_are_migrated_and_those_of_others_stay() -> Result<()
 
     let live = world.read("shared").await?.context("the object")?;
     let desired = world.map("shared", json!({ "ours": "2" }));
-    let updated = world.transport.update(&desired, &target(&live), &seen(&live)).await?;
+    let updated = world.transport.update(&desired, &target(&live), &seen(&live), Apply).await?;
     assert_eq!(updated["data"], json!({ "ours": "2", "foreign": "1" }));
     assert_eq!(updated["metadata"]["labels"], json!({ "team": "x" }));
     assert_eq!(updated["metadata"]["finalizers"], json!(["example.com/hold"]));
@@ -63,13 +64,13 @@ async fn object_changed_meanwhile_is_not_migrated() -> Result<()> {
     let live = world.create(&desired).await?;
     world.patch_as("person", "raced", json!({ "data": { "b": "1" } })).await?;
 
-    let late = world.transport.update(&desired, &target(&live), &seen(&live)).await;
+    let late = world.transport.update(&desired, &target(&live), &seen(&live), Apply).await;
     assert_eq!(refusal(late)?, (WriteErrorKind::Conflict, Some(422)));
     let now = world.read("raced").await?.context("the object")?;
-    let other = world.transport.update(&desired, &namesake(&now), &seen(&now)).await;
+    let other = world.transport.update(&desired, &namesake(&now), &seen(&now), Apply).await;
     assert_eq!(refusal(other)?.0, WriteErrorKind::Conflict, "a namesake's fields are not migrated");
     assert_eq!(world.read("raced").await?.as_ref(), Some(&now));
-    world.transport.update(&desired, &target(&now), &seen(&now)).await?;
+    world.transport.update(&desired, &target(&now), &seen(&now), Apply).await?;
     Ok(())
 }
 
@@ -83,7 +84,7 @@ async fn terminating_object_is_not_migrated() -> Result<()> {
     let ending = world.read("ending").await?.context("the object")?;
     assert_eq!(managed_fields(&ending), managed_fields(&live), "a deletion does not change them");
 
-    let late = world.transport.update(&desired, &target(&live), &seen(&live)).await;
+    let late = world.transport.update(&desired, &target(&live), &seen(&live), Apply).await;
     assert_eq!(refusal(late)?, (WriteErrorKind::Conflict, Some(422)));
     assert_eq!(world.read("ending").await?.as_ref(), Some(&ending), "nothing was changed");
 

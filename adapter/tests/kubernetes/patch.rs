@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result};
 use hyperfleet_adapter::transport::Transport;
+use lifecycle_core::write::UpdateMode::Apply;
 use lifecycle_core::write::{Command, Executed, WriteErrorKind};
 use serde_json::{Value, json};
 
@@ -101,7 +102,7 @@ async fn patched_fields_survive_applies_that_do_not_name_them() -> Result<()> {
         let mut live = patched.context("the object")?;
         let second = world.map(&object, second);
         for _ in 0..2 {
-            live = world.transport.update(&second, &target(&live), &seen(&live)).await?;
+            live = world.transport.update(&second, &target(&live), &seen(&live), Apply).await?;
             assert_eq!(live["data"], expected, "{name}");
         }
     }

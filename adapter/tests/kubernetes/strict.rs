@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use anyhow::{Context, Result};
 use hyperfleet_adapter::transport::Transport;
 use lifecycle_core::destination::Destination;
+use lifecycle_core::write::UpdateMode::Apply;
 use lifecycle_core::write::WriteErrorKind;
 use lifecycle_e2e::kube::widgets;
 use lifecycle_e2e::{PATIENCE, await_condition, unique};
@@ -61,7 +62,7 @@ async fn field_that_the_kind_lacks_is_invalid_and_named_in_every_write() -> Resu
         let patch = json!({ "spec": { field: 1 } });
         let refused = [
             world.dry_run_create(&wrong).await.err(),
-            world.transport.update(&wrong, &target(&live), &seen(&live)).await.err(),
+            world.transport.update(&wrong, &target(&live), &seen(&live), Apply).await.err(),
             world.transport.patch(&patch, &target(&live)).await.err(),
         ];
         for error in refused {

@@ -10,7 +10,7 @@ use hyperfleet_adapter::transport::{Deletion, Transport};
 use lifecycle_core::destination::Destination;
 use lifecycle_core::observation::{Query, QueryBy, Version};
 use lifecycle_core::task::PropagationPolicy;
-use lifecycle_core::write::{Target, WriteError, WriteErrorKind};
+use lifecycle_core::write::{Target, UpdateMode, WriteError, WriteErrorKind};
 use serde_json::{Value, json};
 
 use crate::object::{created, is_written, label, name};
@@ -164,11 +164,17 @@ impl<T: Transport> Transport for Tampered<T> {
         }
     }
 
-    async fn update(&self, desired: &Value, target: &Target, live: &Version) -> Result<Value, WriteError> {
+    async fn update(
+        &self,
+        desired: &Value,
+        target: &Target,
+        live: &Version,
+        mode: UpdateMode,
+    ) -> Result<Value, WriteError> {
         if self.gave_up(&target.name) {
             return Ok(desired.clone());
         }
-        let answer = self.inner.update(desired, &self.redirected(target).await, live).await;
+        let answer = self.inner.update(desired, &self.redirected(target).await, live, mode).await;
         self.note(&target.name, &answer);
         answer
     }

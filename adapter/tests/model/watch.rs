@@ -10,7 +10,7 @@ use hyperfleet_adapter::transport::{Deletion, Transport};
 use lifecycle_core::destination::Destination;
 use lifecycle_core::observation::{Query, Version};
 use lifecycle_core::task::PropagationPolicy;
-use lifecycle_core::write::{Target, WriteError, WriteErrorKind};
+use lifecycle_core::write::{Target, UpdateMode, WriteError, WriteErrorKind};
 use serde_json::Value;
 
 use crate::control::Control;
@@ -129,8 +129,14 @@ impl<T: Transport> Transport for Watched<T> {
         .await
     }
 
-    async fn update(&self, desired: &Value, target: &Target, live: &Version) -> Result<Value, WriteError> {
-        let act = self.wire.update(desired, target, live);
+    async fn update(
+        &self,
+        desired: &Value,
+        target: &Target,
+        live: &Version,
+        mode: UpdateMode,
+    ) -> Result<Value, WriteError> {
+        let act = self.wire.update(desired, target, live, mode);
         self.make(Call::Update(desired.clone(), target.clone()), act, object).await
     }
 

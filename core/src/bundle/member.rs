@@ -251,7 +251,8 @@ impl Member {
             Decision::Update(_) => {
                 let live = live?;
                 let target = self.target(live, at);
-                Some(Command::Update { desired: desired()?, target, live: live.clone() })
+                let policy = self.wanted.as_ref()?.settings.policies.update;
+                Some(Command::Update { desired: desired()?, mode: policy.mode(), target, live: live.clone() })
             }
             Decision::Recreate => {
                 let targets = vec![self.target(live?, at)];

@@ -12,6 +12,7 @@ use jiff::SignedDuration;
 
 use super::identity::GroupKind;
 use super::kebab::kebab;
+use crate::write::UpdateMode;
 
 pub use settings::{Fault, Settings};
 
@@ -71,6 +72,18 @@ pub enum Delete {
     OrphanOnApply,
     /// The object is disowned when the bundle is deleted, and deleted if it left the set.
     OrphanOnDelete,
+}
+
+impl Update {
+    /// How an object that is there is written.
+    #[must_use]
+    pub fn mode(self) -> UpdateMode {
+        match self {
+            Self::Apply | Self::Recreate => UpdateMode::Apply,
+            Self::ApplyOverride => UpdateMode::ApplyOverride,
+            Self::Replace => UpdateMode::Replace,
+        }
+    }
 }
 
 impl Delete {

@@ -12,7 +12,7 @@ use crate::decision::{Decision, FailReason, Failure};
 use crate::id::Generation;
 use crate::manifest::Desired;
 use crate::observation::{Query, Version};
-use crate::write::{Command, Disowning, Target};
+use crate::write::{Command, Disowning, Target, UpdateMode};
 
 impl Planner<'_> {
     /// The command of a decision about the current resource; `None` if the decision needs no write.
@@ -43,6 +43,7 @@ impl Planner<'_> {
                 let desired = rendered()?;
                 updated(&desired, versions).map(|version| Command::Update {
                     desired: desired.object.clone(),
+                    mode: UpdateMode::Apply,
                     target: target(version),
                     live: version.clone(),
                 })

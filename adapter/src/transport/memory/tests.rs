@@ -1,12 +1,14 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use lifecycle_core::id::GroupVersionKind;
+use lifecycle_core::write::UpdateMode::Apply;
 use serde_json::json;
 
 use super::state::metadata_text;
 use super::*;
 
 mod garbage;
+mod modes;
 mod patch;
 
 const NOW: &str = "2026-01-01T00:00:00.75Z";
@@ -165,10 +167,10 @@ async fn apply_keeps_foreign_fields_and_removes_its_own_omitted_ones() {
             let stored = state.objects.values_mut().next().unwrap();
             json_patch::merge(&mut stored.object["data"], &foreign);
         }
-        let updated = store.update(&thing(&second), &target(&created), &unmanaged()).await.unwrap();
+        let updated = store.update(&thing(&second), &target(&created), &unmanaged(), Apply).await.unwrap();
         assert_eq!(updated["data"], expected, "{name}");
         assert_eq!(updated["metadata"]["uid"], created["metadata"]["uid"], "{name}");
-        let again = store.update(&thing(&second), &target(&created), &unmanaged()).await.unwrap();
+        let again = store.update(&thing(&second), &target(&created), &unmanaged(), Apply).await.unwrap();
         assert_eq!(again, updated, "{name}: again changes nothing, not even the resourceVersion");
     }
 }
@@ -184,12 +186,12 @@ async fn apply_keeps_foreign_finalizers_and_owner_references() {
     let mut desired = map("x", json!({}));
     desired["metadata"]["finalizers"] = json!(["example.com/ours"]);
     desired["metadata"]["ownerReferences"] = json!([{ "uid": "o2", "name": "ours" }]);
-    let updated = store.update(&desired, &target(&live), &unmanaged()).await.unwrap();
+    let updated = store.update(&desired, &target(&live), &unmanaged(), Apply).await.unwrap();
     assert_eq!(updated["metadata"]["finalizers"], json!(["example.com/foreign", "example.com/ours"]));
     let owners = updated["metadata"]["ownerReferences"].as_array().unwrap();
     assert_eq!(owners.iter().map(|owner| owner["uid"].as_str().unwrap()).collect::<Vec<_>>(), ["o1", "o2"]);
 
-    let updated = store.update(&map("x", json!({})), &target(&live), &unmanaged()).await.unwrap();
+    let updated = store.update(&map("x", json!({})), &target(&live), &unmanaged(), Apply).await.unwrap();
     assert_eq!(updated["metadata"]["finalizers"], json!(["example.com/foreign"]));
     assert_eq!(updated["metadata"]["ownerReferences"], json!([{ "uid": "o1", "name": "foreign" }]));
 }
@@ -204,12 +206,12 @@ async fn deletion_is_fenced_by_uid_and_blocked_by_finalizers() {
         async move { store.delete(&target, PropagationPolicy::Background).await }
     };
     assert_eq!(delete(namesake.clone()).await.unwrap_err().kind, WriteErrorKind::Conflict);
-    let update = store.update(&map("x", json!({})), &namesake, &unmanaged()).await;
+    let update = store.update(&map("x", json!({})), &namesake, &unmanaged(), Apply).await;
     assert_eq!(update.unwrap_err().kind, WriteErrorKind::Conflict);
 
     assert_eq!(delete(target(&created)).await.unwrap(), Deletion::Gone);
     assert_eq!(delete(target(&created)).await.unwrap(), Deletion::Gone, "it stays gone");
-    let update = store.update(&map("x", json!({})), &target(&created), &unmanaged()).await;
+    let update = store.update(&map("x", json!({})), &target(&created), &unmanaged(), Apply).await;
     assert_eq!(update.unwrap_err().kind, WriteErrorKind::Conflict, "a vanished object is not created");
 
     let mut held = map("y", json!({}));
@@ -221,7 +223,7 @@ async fn deletion_is_fenced_by_uid_and_blocked_by_finalizers() {
     let taken = store.create(&map("y", json!({})), &Destination::ThisCluster).await.unwrap_err();
     assert_eq!(taken.message, "it is still being deleted");
 
-    store.update(&map("y", json!({})), &target(&held), &unmanaged()).await.unwrap();
+    store.update(&map("y", json!({})), &target(&held), &unmanaged(), Apply).await.unwrap();
     assert_eq!(store.objects(), Vec::<Value>::new(), "it goes with its last finalizer");
 }
 
@@ -242,7 +244,8 @@ async fn override_exists_at_start_and_replaces_the_applied_object() {
 
     let live = store.find(&named(Some("a"), "x")).await.unwrap().remove(0);
     assert_eq!(live["metadata"]["uid"], "given");
-    let updated = store.update(&map("x", json!({ "from": "task" })), &target(&live), &unmanaged()).await.unwrap();
+    let updated =
+        store.update(&map("x", json!({ "from": "task" })), &target(&live), &unmanaged(), Apply).await.unwrap();
     assert_eq!(updated["data"], json!({ "from": "override" }));
 
     let mut elsewhere = map("x", json!({ "from": "task" }));
@@ -266,7 +269,7 @@ async fn selector_finds_every_match_and_operations_are_logged() {
         assert_eq!(store.find(&query(namespace)).await.unwrap().len(), expected, "{namespace:?}");
     }
     let live = store.find(&named(Some("a"), "a")).await.unwrap().remove(0);
-    store.update(&map("a", json!({})), &target(&live), &unmanaged()).await.unwrap();
+    store.update(&map("a", json!({})), &target(&live), &unmanaged(), Apply).await.unwrap();
     store.create(&map("a", json!({})), &Destination::ThisCluster).await.unwrap_err();
     store.patch(&json!({ "data": { "k": "v" } }), &target(&live)).await.unwrap();
     store.patch(&json!([]), &target(&live)).await.unwrap_err();
@@ -309,8 +312,8 @@ async fn update_after_another_write_is_a_conflict() {
     let created = store.create(&map("one", json!({ "a": "1" })), &Destination::ThisCluster).await.unwrap();
     let looked_at =
         Target { resource_version: metadata_text(&created, "resourceVersion").to_owned(), ..target(&created) };
-    store.update(&map("one", json!({ "a": "2" })), &looked_at, &unmanaged()).await.unwrap();
-    let late = store.update(&map("one", json!({ "a": "3" })), &looked_at, &unmanaged()).await.unwrap_err();
+    store.update(&map("one", json!({ "a": "2" })), &looked_at, &unmanaged(), Apply).await.unwrap();
+    let late = store.update(&map("one", json!({ "a": "3" })), &looked_at, &unmanaged(), Apply).await.unwrap_err();
     assert_eq!(late.kind, WriteErrorKind::Conflict);
 }
 
@@ -351,7 +354,7 @@ async fn generation_counts_changes_of_what_the_author_asks_for() {
     assert_eq!(created["metadata"]["generation"], 1, "the server sets it, not the manifest");
     let steps = [("nothing", widget(1, "a"), 1), ("a label", widget(1, "b"), 1), ("the spec", widget(2, "b"), 2)];
     for (name, desired, expected) in steps {
-        let updated = store.update(&desired, &target(&created), &unmanaged()).await.unwrap();
+        let updated = store.update(&desired, &target(&created), &unmanaged(), Apply).await.unwrap();
         assert_eq!(updated["metadata"]["generation"], expected, "{name}");
     }
     let patched = store.patch(&json!({ "status": { "ready": true } }), &target(&created)).await.unwrap().unwrap();

@@ -17,7 +17,7 @@ use crate::keys;
 use crate::manifest::Stamp;
 use crate::observation::{Described as _, Observation, Query, QueryBy};
 use crate::plan::harness::store::Store;
-use crate::write::{Command, Executed, NotCreated, Target, WriteError};
+use crate::write::{Command, Executed, NotCreated, Target, UpdateMode, WriteError};
 
 const PARENT: (&str, &str) = ("team", "monitoring");
 
@@ -174,7 +174,9 @@ impl World {
                     session.parent().write(&mut object, "1");
                     let command = match parent.take() {
                         None => Command::Create { destination: Destination::ThisCluster, desired: object },
-                        Some(live) => Command::Update { desired: object, target: target(&live), live },
+                        Some(live) => {
+                            Command::Update { desired: object, mode: UpdateMode::Apply, target: target(&live), live }
+                        }
                     };
                     session.parent_written(match self.execute(command)? {
                         Executed::Created(object) | Executed::Updated(object) => {

@@ -126,7 +126,7 @@ async fn patched_fields_survive_later_applies() {
         let created = store.create(&thing(&first), &Destination::ThisCluster).await.unwrap();
         store.patch(&json!({ "data": patch }), &target(&created)).await.unwrap();
         for _ in 0..2 {
-            let updated = store.update(&thing(&second), &target(&created), &unmanaged()).await.unwrap();
+            let updated = store.update(&thing(&second), &target(&created), &unmanaged(), Apply).await.unwrap();
             assert_eq!(updated["data"], expected, "{name}");
         }
     }

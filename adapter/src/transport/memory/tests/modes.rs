@@ -1,0 +1,64 @@
+//! Updates by each mode.
+
+use lifecycle_core::write::UpdateMode;
+
+use super::*;
+
+/// The object as `target` names it, in its present version.
+fn exactly(object: &Value) -> Target {
+    Target { resource_version: metadata_text(object, "resourceVersion").to_owned(), ..target(object) }
+}
+
+#[tokio::test]
+async fn only_a_replacement_removes_fields_of_others() {
+    let all = json!({ "own": "1", "f": "x" });
+    let cases = [
+        (UpdateMode::Apply, all.clone(), json!({ "of": "somebody" })),
+        (UpdateMode::ApplyOverride, all, json!({ "of": "somebody" })),
+        (UpdateMode::Replace, json!({ "own": "1" }), Value::Null),
+    ];
+    for (mode, data, labels) in cases {
+        let store = store();
+        let created =
+            store.create(&thing(&json!({ "own": "1", "old": "1" })), &Destination::ThisCluster).await.unwrap();
+        let foreign = json!({
+            "metadata": { "labels": { "of": "somebody" }, "finalizers": ["example.com/hold"] },
+            "data": { "f": "x" }, "status": { "ready": true },
+        });
+        let live = store.patch(&foreign, &target(&created)).await.unwrap().unwrap();
+        let mut desired = thing(&json!({ "own": "1" }));
+        desired["metadata"]["uid"] = json!("ignored");
+
+        let updated = store.update(&desired, &exactly(&live), &unmanaged(), mode).await.unwrap();
+        assert_eq!((&updated["data"], &updated["metadata"]["labels"]), (&data, &labels), "{mode:?}");
+        assert_eq!(updated["metadata"]["finalizers"], json!(["example.com/hold"]), "{mode:?}");
+        assert_eq!(updated["status"], live["status"], "{mode:?}");
+        for key in ["uid", "creationTimestamp"] {
+            assert_eq!(updated["metadata"][key], live["metadata"][key], "{mode:?}: {key}");
+        }
+        assert_eq!(updated["metadata"]["generation"], 3, "{mode:?}");
+        let again = store.update(&desired, &exactly(&updated), &unmanaged(), mode).await.unwrap();
+        assert_eq!(again, updated, "{mode:?}: the second update changes nothing");
+        let late = store.update(&desired, &exactly(&live), &unmanaged(), mode).await.unwrap_err();
+        assert_eq!(late.kind, WriteErrorKind::Conflict, "{mode:?}");
+    }
+}
+
+#[tokio::test]
+async fn replacement_needs_a_version_and_keeps_a_deletion() {
+    let store = store();
+    let mut held = map("x", json!({ "a": "1" }));
+    held["metadata"]["finalizers"] = json!(["example.com/hold"]);
+    let created = store.create(&held, &Destination::ThisCluster).await.unwrap();
+    let desired = map("x", json!({}));
+    let unfenced = store.update(&desired, &target(&created), &unmanaged(), UpdateMode::Replace).await.unwrap_err();
+    assert_eq!(unfenced.kind, WriteErrorKind::Invalid);
+
+    let Deletion::Pending(ending) = store.delete(&target(&created), PropagationPolicy::Background).await.unwrap()
+    else {
+        panic!("it has a finalizer")
+    };
+    let updated = store.update(&desired, &exactly(&ending), &unmanaged(), UpdateMode::Replace).await.unwrap();
+    assert_eq!(updated["metadata"]["deletionTimestamp"], ending["metadata"]["deletionTimestamp"]);
+    assert_eq!(updated["metadata"]["finalizers"], json!(["example.com/hold"]));
+}
