@@ -5,8 +5,8 @@
 //! to authors, and this module checks documents against it. After reporting a mistake, the module continues
 //! with a placeholder value, so that one run reports the mistakes of the whole file.
 //!
-//! Rules that a JSON Schema cannot express, such as "exactly one of two keys", are checked by the code that
-//! compiles the typed value.
+//! Keys that are required only beside, or only without, another key are listed below `if`, `then` and `else`. Other
+//! rules, such as "exactly one of two keys", are checked by the code that compiles the typed value.
 
 mod schema;
 mod text;

@@ -101,11 +101,28 @@ impl Document {
         Self::parse_as(file, text, false)
     }
 
-    fn parse_as(file: &str, text: &str, quotable: bool) -> Result<Self, Diagnostics> {
-        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let source = Arc::new(Source { file: file.to_owned(), text: text.to_owned(), quotable });
+    /// Parses every document of a file that may hold secrets, and returns their roots: none for a blank file, and null for
+    /// a document without content. Diagnostics quote no line.
+    ///
+    /// # Errors
+    /// One of the documents is not YAML, repeats a key, or exceeds a limit. The limits hold for the whole file.
+    pub fn parse_all_secret(file: &str, text: &str) -> Result<Vec<Node>, Diagnostics> {
+        let source = Source::new(file, text, false);
         let mut notes = Diagnostics::default();
-        let parsed = parse::parse(text, &mut |severity, position, message, help| {
+        let parsed = parse::parse_all(&source.text, &mut |severity, position, message, help| {
+            let diagnostic = || source.diagnostic(severity, &Path::root(), position, message, help);
+            notes.push_with(severity, diagnostic);
+        });
+        match parsed {
+            Some(roots) if !notes.has_errors() => Ok(roots),
+            Some(_) | None => Err(notes),
+        }
+    }
+
+    fn parse_as(file: &str, text: &str, quotable: bool) -> Result<Self, Diagnostics> {
+        let source = Arc::new(Source::new(file, text, quotable));
+        let mut notes = Diagnostics::default();
+        let parsed = parse::parse(&source.text, &mut |severity, position, message, help| {
             let diagnostic = || source.diagnostic(severity, &Path::root(), position, message, help);
             notes.push_with(severity, diagnostic);
         });
@@ -222,6 +239,11 @@ impl Document {
 }
 
 impl Source {
+    fn new(file: &str, text: &str, quotable: bool) -> Self {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        Self { file: file.to_owned(), text: text.to_owned(), quotable }
+    }
+
     fn line(&self, line: usize) -> Option<&str> {
         self.text.lines().nth(line.checked_sub(1)?)
     }

@@ -96,6 +96,37 @@ fn integer_keys_accept_whole_numbers_only() {
 }
 
 #[test]
+fn key_is_required_unless_another_is_set() {
+    #[derive(Debug, Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields)]
+    #[schemars(extend("if" = json!({ "required": ["many"] }), "else" = json!({ "required": ["one"] })))]
+    struct Either {
+        #[expect(dead_code, reason = "read by the schema alone")]
+        #[schemars(extend("x-cure" = "write `one: …`"))]
+        one: Option<String>,
+        #[expect(dead_code, reason = "read by the schema alone")]
+        many: Option<String>,
+    }
+    let cases = [
+        ("{}", "one: is required"),
+        ("{one: ~, many: ~}", "one: is required"),
+        ("{one: ''}", "one: is required"),
+        ("{one: a}", ""),
+        ("{many: a}", ""),
+        ("{many: a, one: ~}", "one: has no value"),
+    ];
+    for (text, expected) in cases {
+        let mut diagnostics = Diagnostics::default();
+        let document = Document::parse("f.yaml", text).unwrap();
+        decode::<Either>(&document, Typing::Strict, &mut diagnostics).unwrap();
+        let lines: Vec<_> = diagnostics.all().iter().map(|m| format!("{}: {}", m.path, m.message)).collect();
+        assert_eq!(lines.join("; "), expected, "{text}");
+        let cures = diagnostics.all().iter().all(|found| found.help.as_deref() == Some("write `one: …`"));
+        assert!(cures, "{text}: {diagnostics}");
+    }
+}
+
+#[test]
 fn key_with_a_cure_must_not_be_empty() {
     for null in ["", "~", "null"] {
         assert_eq!(read(&format!("name: a\nsmall: {null}\n"), Typing::Strict).1, "small: has no value", "{null}");

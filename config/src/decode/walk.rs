@@ -152,7 +152,9 @@ impl<'w> Walker<'w> {
             if declared.is_some() && entry.value.is_null() {
                 // As in Go, a null value means that the key is not set: it keeps its default, or is reported
                 // below if required.
-                if let Some(cure) = cure(property).filter(|_| !is_required(schema, &entry.key)) {
+                if let Some(cure) =
+                    cure(property).filter(|_| !required_keys(schema, at.node).contains(&entry.key.as_str()))
+                {
                     let message = "has no value".to_owned();
                     self.report(Severity::Error, &child.path, entry.key_position, message, Some(cure));
                 }
@@ -179,7 +181,7 @@ impl<'w> Walker<'w> {
     }
 
     fn required(&mut self, at: &At<'_>, schema: &'w Value, result: &mut Map<String, Value>) {
-        for key in schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str) {
+        for key in required_keys(schema, at.node) {
             let empty = result.get(key).is_none_or(|value| value.as_str() == Some(""));
             let reported = at.node.get(key).is_some_and(|node| !node.is_null() && !node.is_empty_text());
             if !empty || reported {
@@ -237,9 +239,18 @@ fn cure(property: &Value) -> Option<String> {
     property.get(CURE).and_then(Value::as_str).map(str::to_owned)
 }
 
-fn is_required(schema: &Value, key: &str) -> bool {
-    let mut required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
-    required.any(|required| required.as_str() == Some(key))
+/// The keys that a schema requires of this mapping. `if` with `required` asks whether the mapping has other keys; if so,
+/// `then` names more required keys, else `else` does.
+fn required_keys<'s>(schema: &'s Value, node: &Node) -> Vec<&'s str> {
+    let listed = |schema: &'s Value| {
+        schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
+    };
+    // Null is "not set", except for a key that must not be empty, which is reported as such.
+    let has_cure = |key: &str| schema.get("properties").and_then(|of| of.get(key)).and_then(cure).is_some();
+    let is_set = |key: &str| node.get(key).is_some_and(|value| !value.is_null() || has_cure(key));
+    let branch =
+        schema.get("if").and_then(|condition| schema.get(if listed(condition).all(is_set) { "then" } else { "else" }));
+    listed(schema).chain(branch.into_iter().flat_map(listed)).collect()
 }
 
 /// Suggests quotes if the value of `key` is missing because YAML reads its text as a tag (`!done`), an anchor

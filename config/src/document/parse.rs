@@ -27,7 +27,16 @@ struct Stop;
 pub(super) const OTHER_DOCUMENTS: &str = "only the first document of the file is read";
 
 /// Parses the first document, and passes mistakes to `report`. Returns `None` if there is no value.
-pub(super) fn parse(text: &str, report: &mut Report<'_>) -> Option<Node> {
+pub(super) fn parse<'r>(text: &str, report: &'r mut Report<'r>) -> Option<Node> {
+    composer(text, report)?.first_document().ok().flatten()
+}
+
+/// Parses every document, and passes mistakes to `report`. Returns `None` after a mistake that ended the parsing.
+pub(super) fn parse_all<'r>(text: &str, report: &'r mut Report<'r>) -> Option<Vec<Node>> {
+    composer(text, report)?.all_documents().ok()
+}
+
+fn composer<'t, 'r>(text: &'t str, report: &'r mut Report<'r>) -> Option<Composer<'t, 'r>> {
     let start = Position { line: 1, column: 1 };
     if text.len() > MAX_BYTES {
         let message = format!("the file has {} bytes, the limit is {MAX_BYTES}", text.len());
@@ -43,8 +52,7 @@ pub(super) fn parse(text: &str, report: &mut Report<'_>) -> Option<Node> {
     };
     options.set_emit_comments(false);
     let events = Parser::new_from_str_with_options(text, options);
-    let mut composer = Composer { text, events, report, anchors: HashMap::new(), weight: 0 };
-    composer.first_document().ok().flatten()
+    Some(Composer { text, events, report, anchors: HashMap::new(), weight: 0 })
 }
 
 struct Anchored {
@@ -93,6 +101,18 @@ impl<'t> Composer<'t, '_> {
         }
         let start = Position { line: 1, column: 1 };
         Err(self.stop(start, "the file is empty".to_owned(), Some("write `{}` for a file without any key")))
+    }
+
+    /// All documents; their sizes and weights count together. An anchor holds within its document.
+    fn all_documents(&mut self) -> Result<Vec<Node>, Stop> {
+        let mut documents = Vec::new();
+        while let Some((event, span)) = self.next()? {
+            if event.is_node() {
+                self.anchors.clear();
+                documents.push(self.node(event, &span, 1)?);
+            }
+        }
+        Ok(documents)
     }
 
     fn warn_about_more(&mut self) {

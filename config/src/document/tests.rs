@@ -160,6 +160,33 @@ fn only_the_first_document_is_read() {
 }
 
 #[test]
+fn every_document_is_read() {
+    let roots = |text: &str| {
+        let nodes = Document::parse_all_secret("f.yaml", text);
+        nodes.map(|nodes| nodes.iter().map(|node| node.to_manifest().unwrap()).collect::<Vec<_>>())
+    };
+    let cases = [
+        ("nothing", " \n", vec![]),
+        ("a comment", "# nothing\n", vec![]),
+        ("one", "a: 1", vec![json!({ "a": 1 })]),
+        (
+            "three, with an empty one",
+            "a: 1\n---\n---\nb: yes\n",
+            vec![json!({ "a": 1 }), json!(null), json!({ "b": true })],
+        ),
+        ("a separator at either end", "---\na: 1\n---\n", vec![json!({ "a": 1 }), json!(null)]),
+        ("a separator in a block", "a: |\n  x\n  ---\n  y\n", vec![json!({ "a": "x\n---\ny\n" })]),
+    ];
+    for (name, text, expected) in cases {
+        assert_eq!(roots(text).unwrap(), expected, "{name}");
+    }
+    for text in ["a: 1\n---\nb: [\n", "a: 1\n---\nb: 1\nb: 2\n", "a: &x 1\n---\nb: *x\n"] {
+        let found = roots(text).unwrap_err();
+        assert!(found.has_errors() && found.all().iter().all(|it| it.snippet.is_none()), "{text:?}: {found}");
+    }
+}
+
+#[test]
 fn secret_file_is_never_quoted() {
     let diagnostic = Document::parse_secret("f.yaml", "url: amqp://u:hunter2@h\nurl: x\n").unwrap_err().to_string();
     assert!(diagnostic.contains("f.yaml:2:1") && !diagnostic.contains("hunter2"), "{diagnostic}");
