@@ -6,8 +6,8 @@
 
 use std::borrow::Cow;
 
-use lifecycle_config::diagnostics::Severity;
-use lifecycle_config::document::Document;
+use lifecycle_config::diagnostics::{Diagnostics, Severity};
+use lifecycle_config::document::{Document, Node};
 use serde_json::{Map, Value};
 
 use crate::decision::{FailReason, Failure};
@@ -146,10 +146,31 @@ impl Manifest {
         };
         let document = Document::parse_secret("manifest", text).ok()?;
         let tree = Tree::parse(&document.root().to_manifest().ok()?).ok()?;
-        let actions = |text: &str| text.matches("{{").count();
-        let in_tree: usize = tree.templates().into_iter().map(|template| actions(template.source())).sum();
-        (in_tree == actions(text)).then_some(Cow::Owned(tree))
+        (actions_of(&tree) == actions(text)).then_some(Cow::Owned(tree))
     }
+
+    /// Returns the manifest as a tree of templates for each of its documents, under the same condition; none if it is not
+    /// met.
+    #[must_use]
+    pub fn structures(&self) -> Vec<Cow<'_, Tree>> {
+        let text = match self {
+            Self::Inline(tree) => return vec![Cow::Borrowed(tree)],
+            Self::Text(template) => template.source(),
+        };
+        let trees = |documents: Vec<Value>| documents.iter().map(|document| Tree::parse(document).ok()).collect();
+        let trees: Option<Vec<Tree>> = parse_all(text).ok().and_then(trees);
+        let trees = trees.filter(|trees| trees.iter().map(actions_of).sum::<usize>() == actions(text));
+        trees.into_iter().flatten().map(Cow::Owned).collect()
+    }
+}
+
+/// How many template actions a text has.
+fn actions(text: &str) -> usize {
+    text.matches("{{").count()
+}
+
+fn actions_of(tree: &Tree) -> usize {
+    tree.templates().into_iter().map(|template| actions(template.source())).sum()
 }
 
 /// Renders and stamps a resource's manifest.
@@ -221,20 +242,27 @@ fn parse(text: &str) -> Result<(Value, bool), Failure> {
     if text.trim().is_empty() {
         return Ok((Value::Null, false));
     }
-    let document = Document::parse_secret("the rendered manifest", text).map_err(|diagnostics| {
-        let errors = diagnostics.all().iter().filter(|diagnostic| diagnostic.severity == Severity::Error);
-        let messages = errors.map(|diagnostic| match diagnostic.line {
-            Some(line) => format!("line {line}: {}", diagnostic.message),
-            None => diagnostic.message.clone(),
-        });
-        let messages = messages.collect::<Vec<_>>().join("; ");
-        render_failure(format!("failed to parse rendered manifest as YAML: {messages}"))
-    })?;
-    let object = document
-        .root()
-        .to_manifest()
-        .map_err(|messages| render_failure(format!("failed to parse rendered manifest as YAML: {messages}")))?;
+    let failed = |messages: String| render_failure(format!("failed to parse rendered manifest as YAML: {messages}"));
+    let document =
+        Document::parse_secret("the rendered manifest", text).map_err(|found| failed(errors_by_line(&found)))?;
+    let object = document.root().to_manifest().map_err(failed)?;
     Ok((object, document.has_other_documents()))
+}
+
+/// Parses every document of a text, by the same rules; the error names lines and quotes none.
+pub(crate) fn parse_all(text: &str) -> Result<Vec<Value>, String> {
+    let roots = Document::parse_all_secret("the manifest", text).map_err(|found| errors_by_line(&found))?;
+    roots.iter().map(Node::to_manifest).collect()
+}
+
+/// The errors of parsing a text, each with its line.
+fn errors_by_line(diagnostics: &Diagnostics) -> String {
+    let errors = diagnostics.all().iter().filter(|diagnostic| diagnostic.severity == Severity::Error);
+    let messages = errors.map(|diagnostic| match diagnostic.line {
+        Some(line) => format!("line {line}: {}", diagnostic.message),
+        None => diagnostic.message.clone(),
+    });
+    messages.collect::<Vec<_>>().join("; ")
 }
 
 pub(crate) fn apply_stamp(object: &mut Value, resource: &str, stamp: &Stamp) -> Result<Generation, Failure> {

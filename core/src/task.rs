@@ -13,6 +13,8 @@ use jiff::SignedDuration;
 use serde_json::Value;
 
 use crate::api_call::ApiCall;
+use crate::bundle::order::managed::TypePattern;
+use crate::bundle::policy::Policies;
 use crate::id::GroupVersionKind;
 use lifecycle_language::cel::Expression;
 use lifecycle_language::template::{Template, Tree};
@@ -207,6 +209,25 @@ pub struct Resource {
     pub retention: Option<Retention>,
     /// Whether an update may take over an object that no adapter wrote.
     pub adopt: bool,
+    /// The objects that the resource keeps as one set. With it, `manifest` and `discovery` are those of the bundle's parent.
+    pub bundle: Option<Bundle>,
+}
+
+/// Many objects that one resource keeps as a set.
+#[derive(Debug)]
+pub struct Bundle {
+    /// The manifests; each renders to any number of objects, see [`render`](crate::bundle::render::render).
+    pub manifests: Vec<Manifest>,
+    /// The namespace of the parent, and of namespaced objects that name none.
+    pub namespace: Template,
+    /// The policies of objects whose annotations say nothing else.
+    pub policies: Policies,
+    /// Whether the adapter creates namespaces that objects name and that neither exist nor are in the bundle.
+    pub creates_namespaces: bool,
+    /// The types that the author says the bundle introduces.
+    pub managed_types: Vec<TypePattern>,
+    /// The prefix of the annotations that set the policies of single objects.
+    pub prefix: String,
 }
 
 /// How the adapter reaches the cluster in which a resource lives.

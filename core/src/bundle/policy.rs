@@ -14,6 +14,7 @@ use super::identity::GroupKind;
 use super::kebab::kebab;
 use crate::write::UpdateMode;
 
+pub(crate) use settings::interval;
 pub use settings::{Fault, Settings};
 
 /// How long an object is not applied again if its author says nothing: often enough to repair an edit within a working

@@ -56,7 +56,7 @@ pub(super) struct Context<'a> {
 impl Context<'_> {
     /// Renders and stamps the manifest.
     pub(super) fn render(&self) -> Result<Desired, Failure> {
-        reads::check(&reads::of_manifest(&self.resource.manifest), self.unknown).map_err(render_failed)?;
+        reads::check(&reads::of_manifests(self.resource), self.unknown).map_err(render_failed)?;
         manifest::desired(self.resource, self.scope, self.stamp)
     }
 

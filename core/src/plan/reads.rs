@@ -25,6 +25,15 @@ pub(super) fn of_manifest(manifest: &Manifest) -> ResourceReads {
     }
 }
 
+/// The names that the manifest of a resource, and those of its bundle, can read.
+pub(super) fn of_manifests(resource: &Resource) -> ResourceReads {
+    let mut reads = of_manifest(&resource.manifest);
+    for manifest in resource.bundle.iter().flat_map(|bundle| &bundle.manifests) {
+        reads.extend(&of_manifest(manifest));
+    }
+    reads
+}
+
 /// The names that a tree of templates can read.
 pub(super) fn of_tree(tree: &Tree) -> ResourceReads {
     of_templates(tree.templates())

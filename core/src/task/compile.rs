@@ -10,6 +10,7 @@
 //! here already, but one that does not parse only gives a warning, and fails the event. Nothing is evaluated
 //! here.
 
+mod bundle;
 mod check;
 mod gates;
 mod manifest;

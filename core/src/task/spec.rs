@@ -4,6 +4,7 @@
 //! checks a file against the schema, so a key exists if and only if a field has its name. Text with a grammar
 //! of its own (expressions, templates, paths) stays text here; [`super::compile`] parses it.
 
+mod bundle;
 mod shapes;
 
 use std::collections::BTreeMap;
@@ -11,8 +12,9 @@ use std::collections::BTreeMap;
 use lifecycle_config::decode::DURATION;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
+pub use self::bundle::{BundleSpec, MissingNamespacesSpec, PoliciesSpec};
 pub use self::shapes::{ManifestSpec, SourceSpec};
 
 /// The task file: params, preconditions, resources and post actions, handled in this order for each event.
@@ -227,37 +229,45 @@ pub enum OperatorSpec {
     Exists,
 }
 
-/// An entry of `resources`: an object to reconcile, with all of its versions.
+/// An entry of `resources`: an object to reconcile, with all of its versions, or a bundle of objects.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("if" = json!({ "required": ["bundle"] }), "else" = json!({ "required": ["manifest", "discovery"] })))]
 pub struct ResourceSpec {
     /// The resource's name, unique in the task: `resources.<name>` in expressions. Required, unless `alias`
     /// is given.
     pub name: Option<String>,
     /// A synonym of `name`.
     pub alias: Option<String>,
-    /// The transport to write with; `kubernetes` by default.
+    /// The transport to write with; `kubernetes` by default, and the only one that a bundle can have.
     pub transport: Option<TransportSpec>,
-    /// The object to create and update: a mapping, a block of text, or `{ ref: file }`. All strings are
-    /// templates; `kind` and `apiVersion` must be fixed.
+    /// Many objects to keep as one set, in place of `manifest` and `discovery`. The entry's own object is the bundle's
+    /// parent, a `ConfigMap` that the adapter writes before the objects and deletes after them; `when` and the gates
+    /// `create`, `apply`, `delete` and `orphan` decide about the bundle as a whole.
+    #[schemars(extend("x-cure" = "write `bundle: {manifests: [{ref: …}]}` with the objects of the bundle, or remove `bundle`"))]
+    pub bundle: Option<BundleSpec>,
+    /// Required, unless `bundle` is given. The object to create and update: a mapping, a block of text, or `{ ref: file }`.
+    /// All strings are templates; `kind` and `apiVersion` must be fixed.
     #[schemars(extend("x-cure" = "add `manifest: {apiVersion: …, kind: …, metadata: {name: …}}`, which says what kind of object to \
         look for; if the entry shall only patch or disown an object, add `lifecycle: {apply: {when: {expression: \"false\"}}}`, too"))]
-    pub manifest: ManifestSpec,
-    /// How the adapter finds the resource's live objects.
+    pub manifest: Option<ManifestSpec>,
+    /// Required, unless `bundle` is given. How the adapter finds the resource's live objects.
     #[schemars(extend("x-cure" = "add `discovery: {by_name: …}` with the name that the manifest has, and `namespace: …` if it has one; an \
         owner and what it owns are found that way, too"))]
-    pub discovery: DiscoverySpec,
+    pub discovery: Option<DiscoverySpec>,
     /// Objects inside the discovered one, such as the manifests of a ManifestWork, that become
-    /// `resources.<name>` too.
+    /// `resources.<name>` too. Not together with `bundle`.
     #[serde(default)]
     pub nested_discoveries: Vec<NestedDiscoverySpec>,
     /// Whether an update may take over an object that no adapter wrote: one without the annotation
     /// `hyperfleet.io/generation` and without the label `hyperfleet.io/adapter` of this adapter. The update forces its
     /// fields and stamps the object, which the adapter may then delete. Without `adopt`, such an object is left alone.
+    /// Not together with `bundle`, whose `policies.adoption` says the same of each object.
     #[serde(default)]
     #[schemars(extend("x-cure" = "write `adopt: true` to take over an object that no adapter wrote, or remove `adopt`"))]
     pub adopt: bool,
-    /// Whether a newer generation replaces the object instead of updating it. Not together with `lifecycle.recreate`.
+    /// Whether a newer generation replaces the object instead of updating it. Not together with `lifecycle.recreate`
+    /// or `bundle`.
     #[serde(default)]
     pub recreate_on_change: bool,
     /// The gate before every write but deletion and disowning: if it is false, this event leaves the object
@@ -265,11 +275,12 @@ pub struct ResourceSpec {
     #[schemars(extend("x-cure" = "write `when: {expression: \"…\"}`, or remove `when`"))]
     pub when: Option<WhenSpec>,
     /// The resource that owns these objects in their `ownerReferences`: Kubernetes deletes them after it.
+    /// Not together with `bundle`.
     #[schemars(extend("x-cure" = "write `owner: {resource: …}` with the name of an earlier entry, or remove `owner`"))]
     pub owner: Option<OwnerSpec>,
     /// How many former versions to keep, and for how long. With it, a recreation adds a version instead of
     /// replacing the live one; the manifest's name must then differ from version to version, and `discovery`
-    /// select by labels.
+    /// select by labels. Not together with `bundle`.
     #[schemars(extend("x-cure" = "write `retention: {historyLimit: 3}`, `retention: {ttl: 24h}`, or both; without `retention`, a recreation \
         deletes the former version"))]
     pub retention: Option<RetentionSpec>,
@@ -376,12 +387,12 @@ pub struct LifecycleSpec {
     #[schemars(extend("x-cure" = "write `apply: {when: {expression: \"…\"}}`, or remove `apply`"))]
     pub apply: Option<GateSpec>,
     /// Partial writes to a live object, each with its own gate. The patches whose gates hold are sent in
-    /// order, and the event then makes no other update.
+    /// order, and the event then makes no other update. Not together with `bundle`.
     #[serde(default)]
     #[schemars(extend("x-cure" = "write `patch: [{when: {expression: \"…\"}, document: {…}}]`, or remove `patch`"))]
     pub patch: Vec<PatchSpec>,
     /// The gate of a replacement, asked while the object is live; if it is true, a new object replaces this
-    /// one, or becomes a further version with `retention`.
+    /// one, or becomes a further version with `retention`. Not together with `bundle`.
     #[schemars(extend("x-cure" = "write `recreate: {when: {expression: \"…\"}}`, or remove `recreate`"))]
     pub recreate: Option<GateSpec>,
     /// The first gate asked; if it is true, the adapter disowns the object: removes its own labels, and never

@@ -90,7 +90,8 @@ fn order(text: &str) -> Result<i16, String> {
     text.parse().map_err(|_| format!("write a whole number from {} to {}", i16::MIN, i16::MAX))
 }
 
-fn interval(text: &str) -> Result<SignedDuration, String> {
+/// Parses how long an object is not applied again; the error says what to write.
+pub(crate) fn interval(text: &str) -> Result<SignedDuration, String> {
     let duration = parse(text, Units::Go).ok().and_then(|duration| SignedDuration::try_from(duration).ok());
     duration.ok_or_else(|| "write a duration of zero or more, such as 3m33s or 24h".to_owned())
 }

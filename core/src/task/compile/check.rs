@@ -291,7 +291,8 @@ impl<'c> Checker<'c> {
                 first != "resources" || variable.split('.').nth(1).is_none_or(|it| known.has_resource(it));
             let later = known.why_later(first).filter(|_| is_declared);
             let is_error = match key {
-                Key::New => true,
+                // `index .resources "job"` looks an entry up, and is no undefined variable.
+                Key::New => variable != "resources" || plain.contains("resources"),
                 Key::Inherited if later.is_some() => false,
                 Key::Inherited => plain.contains(variable.as_str()),
                 Key::Unchecked => false,

@@ -10,7 +10,9 @@ use lifecycle_language::cel::Expression;
 
 /// Compiles the gates of the resource at `place`.
 pub(super) fn compile(checker: &mut Checker<'_>, spec: &ResourceSpec, place: &Place<'_>) -> Gates {
-    require_discovery(checker, place);
+    if spec.bundle.is_none() {
+        require_discovery(checker, place);
+    }
     let none = LifecycleSpec::default();
     let lifecycle = spec.lifecycle.as_ref().unwrap_or(&none);
     let at = place.key("lifecycle");

@@ -17,16 +17,33 @@ pub(super) fn compile(
     spec: &ManifestSpec,
     place: &Place<'_>,
 ) -> Option<(Manifest, GroupVersionKind)> {
-    match spec {
-        ManifestSpec::Inline(object) => {
-            let value = Value::Object(object.clone());
+    match read(checker, spec, place)? {
+        Written::Inline(value) => {
             let kind = inline_kind(checker, &value, place);
             refuse_disowned_label(checker, &value, place);
             let tree = tree(checker, &value, place, Key::Inherited);
             Some((Manifest::Inline(tree?), kind?))
         }
+        Written::Text { text, place } => text_manifest(checker, &text, &place),
+    }
+}
+
+/// A manifest as its author wrote it, with the content of a file in place of the reference.
+pub(super) enum Written<'d> {
+    Inline(Value),
+    /// A text, and the place of the text or of the reference to its file.
+    Text {
+        text: String,
+        place: Place<'d>,
+    },
+}
+
+/// Reads the file of a manifest that is a reference; none, with an error, if that fails, and none for an empty text.
+pub(super) fn read<'d>(checker: &mut Checker<'_>, spec: &ManifestSpec, place: &Place<'d>) -> Option<Written<'d>> {
+    match spec {
+        ManifestSpec::Inline(object) => Some(Written::Inline(Value::Object(object.clone()))),
         ManifestSpec::Text(text) if text.is_empty() => None,
-        ManifestSpec::Text(text) => text_manifest(checker, text, place),
+        ManifestSpec::Text(text) => Some(Written::Text { text: text.clone(), place: place.clone() }),
         ManifestSpec::Reference(file) => {
             warn_about_keys_beside_ref(checker, place);
             let place = place.key("ref");
@@ -35,7 +52,7 @@ pub(super) fn compile(
                 return None;
             }
             match (checker.surroundings.read)(file) {
-                Ok(text) => text_manifest(checker, &text, &place),
+                Ok(text) => Some(Written::Text { text, place }),
                 Err(message) => {
                     checker.error(&place, message);
                     None
@@ -137,11 +154,11 @@ pub(super) fn tree(checker: &mut Checker<'_>, value: &Value, place: &Place<'_>, 
     if spans_strings(value) {
         // The Go adapter renders the manifest as one text, so such a file works there; here every event would
         // fail.
-        checker.error_with_help(
-            place,
-            "an action begins in one string of the manifest and ends in another",
-            "write the manifest as text: `manifest: |`",
-        );
+        let help = match key {
+            Key::Inherited | Key::Unchecked => "write the manifest as text: `manifest: |`",
+            Key::New => "end each action in the string in which it begins",
+        };
+        checker.error_with_help(place, "an action begins in one string of the manifest and ends in another", help);
         return None;
     }
     let tree = is_sound.then(|| Tree::parse_lenient(value))?;

@@ -26,7 +26,9 @@ pub(super) fn compile(
         places.entry(name).or_insert(index);
     }
     for (index, spec) in specs.iter().enumerate() {
-        let Some(owner) = spec.owner.as_ref().map(|owner| owner.resource.as_str()) else { continue };
+        // `bundle::refuse_keys` has refused the owner of a bundle.
+        let owner = spec.owner.as_ref().filter(|_| spec.bundle.is_none());
+        let Some(owner) = owner.map(|owner| owner.resource.as_str()) else { continue };
         let place = place.index(index).key("owner").key("resource");
         if owner.is_empty() {
             // The decoder has reported the empty name.

@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 
 use super::check::{Checker, Place};
-use super::{gates, manifest, owner, patch, retention};
+use super::{bundle, gates, manifest, owner, patch, retention};
 use crate::id::GroupVersionKind;
 use crate::labels;
 use crate::task::spec::{
-    ClientSpec, DeleteSpec, DiscoverySpec, ManifestSpec, PropagationSpec, ResourceSpec, TransportSpec,
+    BundleSpec, ClientSpec, DeleteSpec, DiscoverySpec, ManifestSpec, PropagationSpec, ResourceSpec, TransportSpec,
 };
 use crate::task::{DiscoverBy, Discovery, NestedDiscovery, Resource, TransportKind, kinds};
 use lifecycle_language::template::Template;
@@ -91,9 +91,13 @@ fn warn_about_collisions(
 }
 
 fn resource(checker: &mut Checker<'_>, spec: &ResourceSpec, name: String, place: &Place<'_>) -> Option<Resource> {
+    if let Some(written) = &spec.bundle {
+        return bundle_resource(checker, spec, written, name, place);
+    }
     let transport = transport(checker, spec.transport.as_ref(), &place.key("transport"));
-    let manifest = manifest::compile(checker, &spec.manifest, &place.key("manifest"));
-    let discovery = discovery(checker, &spec.discovery, &place.key("discovery"));
+    // The decoder has reported a missing manifest or discovery.
+    let manifest = spec.manifest.as_ref().and_then(|it| manifest::compile(checker, it, &place.key("manifest")));
+    let discovery = spec.discovery.as_ref().and_then(|it| discovery(checker, it, &place.key("discovery")));
     let nested = spec.nested_discoveries.iter().enumerate().filter_map(|(index, nested)| {
         let place = place.key("nested_discoveries").index(index);
         checker.name(&place.key("name"), &nested.name);
@@ -103,7 +107,8 @@ fn resource(checker: &mut Checker<'_>, spec: &ResourceSpec, name: String, place:
     let nested = nested.collect();
     let gates = gates::compile(checker, spec, place);
     let retention = spec.retention.as_ref();
-    let retention = retention.map(|it| retention::compile(checker, it, &spec.discovery, &place.key("retention")));
+    let retention =
+        retention.map(|it| retention::compile(checker, it, spec.discovery.as_ref(), &place.key("retention")));
     let (manifest, kind) = manifest?;
     if kinds::has_status_subresource(&kind) {
         patch::refuse_status(checker, spec, place);
@@ -123,6 +128,33 @@ fn resource(checker: &mut Checker<'_>, spec: &ResourceSpec, name: String, place:
         owner: None,
         retention: retention.flatten(),
         adopt: spec.adopt,
+        bundle: None,
+    })
+}
+
+/// Compiles an entry with a bundle: its own object is the bundle's parent.
+fn bundle_resource(
+    checker: &mut Checker<'_>,
+    spec: &ResourceSpec,
+    written: &BundleSpec,
+    name: String,
+    place: &Place<'_>,
+) -> Option<Resource> {
+    bundle::refuse_keys(checker, spec, place);
+    let gates = gates::compile(checker, spec, place);
+    let (parent, bundle) = bundle::compile(checker, written, &name, &place.key("bundle"))?;
+    Some(Resource {
+        name,
+        transport: TransportKind::Kubernetes,
+        kind: parent.kind,
+        manifest: parent.manifest,
+        discovery: parent.discovery,
+        nested: Vec::new(),
+        gates,
+        owner: None,
+        retention: None,
+        adopt: false,
+        bundle: Some(bundle),
     })
 }
 
@@ -155,7 +187,7 @@ fn work(checker: &mut Checker<'_>, spec: &ResourceSpec, kind: &GroupVersionKind,
         let disowns = it.orphan.is_some() || it.detach.is_some();
         !it.patch.is_empty() || disowns || it.delete.as_ref().is_some_and(keeps_objects)
     });
-    let ManifestSpec::Inline(written) = &spec.manifest else { return };
+    let Some(ManifestSpec::Inline(written)) = &spec.manifest else { return };
     if changes_a_part && written.get("spec").is_some_and(|spec| spec.get("executor").is_some()) {
         checker.error_with_help(
             &place.key("manifest").key("spec").key("executor"),

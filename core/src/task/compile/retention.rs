@@ -11,10 +11,10 @@ use crate::task::spec::{DiscoverySpec, RetentionSpec};
 pub(super) fn compile(
     checker: &mut Checker<'_>,
     spec: &RetentionSpec,
-    discovery: &DiscoverySpec,
+    discovery: Option<&DiscoverySpec>,
     place: &Place<'_>,
 ) -> Option<Retention> {
-    if discovery.by_name.as_deref().is_some_and(|name| !name.is_empty()) {
+    if discovery.and_then(|discovery| discovery.by_name.as_deref()).is_some_and(|name| !name.is_empty()) {
         checker.error_with_help(
             place,
             "versions have different names, but `discovery.by_name` finds one name only",

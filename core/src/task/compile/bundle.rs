@@ -1,0 +1,302 @@
+//! Compiles `bundle`: the manifests and policies of a set of objects, and the parent, which is the entry's own object.
+
+use std::str::FromStr as _;
+
+use serde_json::{Value, json};
+
+use super::check::{Checker, Key, Place};
+use super::manifest::{Written, read, tree};
+use crate::bundle::order::managed::TypePattern;
+use crate::bundle::policy::{self, Policies, Policy};
+use crate::bundle::render::{faults, is_list, objects_of};
+use crate::id::GroupVersionKind;
+use crate::labels::is_subdomain;
+use crate::manifest::parse_all;
+use crate::task::spec::{BundleSpec, ClientSpec, ManifestSpec, MissingNamespacesSpec, PoliciesSpec, ResourceSpec};
+use crate::task::{Bundle, DiscoverBy, Discovery, Manifest};
+use lifecycle_language::template::{Template, Tree};
+
+/// The prefix of annotations if the author names none: that of the adapter's own.
+const PREFIX: &str = "hyperfleet.io";
+/// The namespace of the parent if the author names none.
+const NAMESPACE: &str = "default";
+
+/// Keys of an entry that cannot stand beside `bundle`, each with the reason and the cure.
+const REFUSED: [(&str, &str, &str); 7] = [
+    (
+        "manifest",
+        "describes one object, and the entry's own object is the bundle's parent, which the adapter describes",
+        "move the manifest into `bundle.manifests`, or remove `bundle`",
+    ),
+    (
+        "discovery",
+        "finds one object, and a bundle finds its objects itself, by its parent",
+        "remove `discovery`; `bundle.name` and `bundle.namespace` place the parent",
+    ),
+    (
+        "nested_discoveries",
+        "searches inside of a discovered object, and a bundle's parent holds no objects",
+        "remove `nested_discoveries`",
+    ),
+    (
+        "adopt",
+        "takes over one object, and a bundle decides for each of its objects",
+        "remove `adopt`; the policy `bundle.policies.adoption` says which objects a bundle takes over",
+    ),
+    (
+        "recreate_on_change",
+        "replaces the entry's object, and a recreation of a bundle would delete all of its objects at once",
+        "remove `recreate_on_change`, and write `bundle: {policies: {update: recreate}}` to replace single objects",
+    ),
+    (
+        "owner",
+        "lets Kubernetes delete objects in any order, and not at all in another namespace; a bundle deletes its objects in order",
+        "remove `owner`, and give the entry a delete gate",
+    ),
+    (
+        "retention",
+        "keeps former versions of an object, and a bundle replaces objects one by one and keeps no versions",
+        "remove `retention`",
+    ),
+];
+
+/// Keys below `lifecycle` that cannot stand beside `bundle`.
+const REFUSED_GATES: [(&str, &str, &str); 2] = [
+    (
+        "recreate",
+        "replaces the entry's object, and a recreation of a bundle would delete all of its objects at once",
+        "remove `recreate`, and write `bundle: {policies: {update: recreate}}` to replace single objects",
+    ),
+    (
+        "patch",
+        "changes a part of one object, and the entry's own object is the bundle's parent, which the adapter describes",
+        "remove `patch`, and change the manifest of the object, or give the object an entry of its own",
+    ),
+];
+
+/// Refuses the keys of an entry at `place` that cannot stand beside `bundle`.
+pub(super) fn refuse_keys(checker: &mut Checker<'_>, spec: &ResourceSpec, place: &Place<'_>) {
+    let is_set = |place: &Place<'_>| place.document.node(&place.path).is_some_and(|node| !node.is_null());
+    let lifecycle = place.key("lifecycle");
+    let keys = REFUSED.iter().map(|refused| (place, refused));
+    for (parent, (key, reason, cure)) in keys.chain(REFUSED_GATES.iter().map(|refused| (&lifecycle, refused))) {
+        let place = parent.key(key);
+        if is_set(&place) {
+            checker.error_with_help(&place, format!("cannot stand beside `bundle`: it {reason}"), *cure);
+        }
+    }
+    if spec.transport.as_ref().is_some_and(|transport| transport.client == ClientSpec::Maestro) {
+        checker.error_with_help(
+            &place.key("transport").key("client"),
+            "cannot be maestro beside `bundle`: a bundle reads its objects, which Maestro does not show",
+            "remove `transport`, or write the objects into a ManifestWork in an entry without `bundle`",
+        );
+    }
+}
+
+/// The object of an entry with a bundle.
+pub(super) struct Parent {
+    pub(super) kind: GroupVersionKind,
+    pub(super) manifest: Manifest,
+    pub(super) discovery: Discovery,
+}
+
+/// Compiles the bundle at `place`, which is in the entry of the name `entry`.
+pub(super) fn compile(
+    checker: &mut Checker<'_>,
+    spec: &BundleSpec,
+    entry: &str,
+    place: &Place<'_>,
+) -> Option<(Parent, Bundle)> {
+    let manifests = manifests(checker, &spec.manifests, &place.key("manifests"));
+    let policies = policies(checker, &spec.policies, &place.key("policies"));
+    let managed_types = managed_types(checker, &spec.managed_types, &place.key("managed_types"));
+    let prefix = prefix(checker, spec.annotation_prefix.as_deref(), &place.key("annotation_prefix"));
+    let known = checker.known;
+    let written = |text: &Option<String>| text.as_deref().filter(|text| !text.is_empty()).map(str::to_owned);
+    let name = written(&spec.name).unwrap_or_else(|| default_name(entry));
+    let namespace = written(&spec.namespace).unwrap_or_else(|| NAMESPACE.to_owned());
+    let name = checker.template_in(&place.key("name"), &name, known, Key::New);
+    let namespace = checker.template_in(&place.key("namespace"), &namespace, known, Key::New);
+    let (name, namespace) = (name?, namespace?);
+    let parent = parent(&name, &namespace);
+    let bundle = Bundle {
+        manifests: manifests?,
+        namespace,
+        policies: policies?,
+        creates_namespaces: spec.policies.missing_namespaces == MissingNamespacesSpec::Create,
+        managed_types: managed_types?,
+        prefix: prefix?,
+    };
+    Some((parent, bundle))
+}
+
+/// The name of the parent if the author gives none: different for each adapter, entry and API resource.
+fn default_name(entry: &str) -> String {
+    let entry = entry.to_lowercase().replace('_', "-");
+    format!("{{{{ .adapter.name }}}}-{entry}-{{{{ .event.id }}}}")
+}
+
+fn parent(name: &Template, namespace: &Template) -> Parent {
+    let object = json!({
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": { "name": name.source(), "namespace": namespace.source() },
+    });
+    Parent {
+        kind: GroupVersionKind::new("v1", "ConfigMap"),
+        manifest: Manifest::Inline(Tree::parse_lenient(&object)),
+        discovery: Discovery { namespace: Some(namespace.clone()), by: DiscoverBy::Name(name.clone()) },
+    }
+}
+
+fn manifests(checker: &mut Checker<'_>, specs: &[ManifestSpec], place: &Place<'_>) -> Option<Vec<Manifest>> {
+    if specs.is_empty() {
+        if !checker.is_reported(place) {
+            let help = "write one manifest at least, such as `manifests: [{ref: objects.yaml}]`";
+            checker.error_with_help(place, "is empty: the bundle would have no objects", help);
+        }
+        return None;
+    }
+    let compiled = specs.iter().enumerate().map(|(index, spec)| manifest(checker, spec, &place.index(index)));
+    // Every manifest is compiled before the first that failed ends the list.
+    compiled.collect::<Vec<_>>().into_iter().collect()
+}
+
+fn manifest(checker: &mut Checker<'_>, spec: &ManifestSpec, place: &Place<'_>) -> Option<Manifest> {
+    if matches!(spec, ManifestSpec::Text(text) if text.trim().is_empty()) {
+        if !checker.is_reported(place) {
+            let help = "write an object, a text, or `{ref: …}`, or remove the item";
+            checker.error_with_help(place, "is empty: it has no object", help);
+        }
+        return None;
+    }
+    match read(checker, spec, place)? {
+        Written::Inline(object) => {
+            let is_sound = inline(checker, &object, place);
+            let tree = tree(checker, &object, place, Key::New);
+            Some(Manifest::Inline(tree.filter(|_| is_sound)?))
+        }
+        Written::Text { text, place } => {
+            let known = checker.known;
+            let template = checker.template_in(&place, &text, known, Key::New);
+            // Text with templates is no YAML before it is rendered, and is checked then.
+            let is_sound = text.contains("{{") || literal(checker, &text, &place);
+            Some(Manifest::Text(template.filter(|_| is_sound)?))
+        }
+    }
+}
+
+/// Checks an object that is written as a mapping, or each item of a list.
+fn inline(checker: &mut Checker<'_>, object: &Value, place: &Place<'_>) -> bool {
+    let found = faults(object);
+    for fault in &found {
+        let at = fault.path.iter().fold(place.clone(), |place, key| place.key(key));
+        checker.error_with_help(&at, fault.message, fault.help);
+    }
+    let mut is_sound = found.is_empty();
+    for key in ["apiVersion", "kind"] {
+        if let Some(template) = object.get(key).and_then(Value::as_str).filter(|text| text.contains("{{")) {
+            checker.error_with_help(
+                &place.key(key),
+                format!("`{key}` must be fixed, but is the template `{template}`"),
+                "write the manifest as text, behind `|`, where `kind` and `apiVersion` may be templates",
+            );
+            is_sound = false;
+        }
+    }
+    let items = object.get("items").filter(|_| is_list(object)).and_then(Value::as_array);
+    let items = items.into_iter().flatten().enumerate().filter(|(_, item)| !item.is_null());
+    let place = place.key("items");
+    items.fold(is_sound, |is_sound, (index, item)| inline(checker, item, &place.index(index)) && is_sound)
+}
+
+/// Checks a text without templates, whose objects are the same for every event.
+fn literal(checker: &mut Checker<'_>, text: &str, place: &Place<'_>) -> bool {
+    let documents = match parse_all(text) {
+        Ok(documents) => documents,
+        Err(messages) => {
+            checker.error_with_help(place, format!("does not parse: {messages}"), "mend the text of the manifest");
+            return false;
+        }
+    };
+    let mut is_sound = true;
+    for (at, object) in objects_of(documents, "") {
+        for fault in faults(&object) {
+            let at = at.trim_start_matches(", ");
+            let within = if at.is_empty() { String::new() } else { format!("{at}: ") };
+            checker.error_with_help(place, format!("{within}{}", fault.message), fault.help);
+            is_sound = false;
+        }
+    }
+    is_sound
+}
+
+fn policies(checker: &mut Checker<'_>, spec: &PoliciesSpec, place: &Place<'_>) -> Option<Policies> {
+    let default = Policies::default();
+    let adoption = word(checker, "adoption", spec.adoption.as_deref(), default.adoption, place);
+    let reconcile = word(checker, "reconcile", spec.reconcile.as_deref(), default.reconcile, place);
+    let update = word(checker, "update", spec.update.as_deref(), default.update, place);
+    let delete = word(checker, "delete", spec.delete.as_deref(), default.delete, place);
+    let reapply = match spec.reapply.as_deref().map(policy::interval) {
+        None => Some(default.reapply),
+        Some(Ok(reapply)) => Some(reapply),
+        Some(Err(cure)) => {
+            let place = place.key("reapply");
+            // The decoder has reported text that is no duration at all, by the schema's format.
+            if !checker.is_reported(&place) {
+                let written = spec.reapply.as_deref().unwrap_or_default();
+                checker.error_with_help(&place, format!("cannot be {written}"), cure);
+            }
+            None
+        }
+    };
+    Some(Policies { adoption: adoption?, reconcile: reconcile?, update: update?, delete: delete?, reapply: reapply? })
+}
+
+/// Parses the word of the policy `key` below `place`; the default if the author wrote none, or the word for it.
+fn word<P: Policy>(
+    checker: &mut Checker<'_>,
+    key: &str,
+    text: Option<&str>,
+    default: P,
+    place: &Place<'_>,
+) -> Option<P> {
+    let Some(text) = text else { return Some(default) };
+    let place = &place.key(key);
+    let valid = || P::WORDS.iter().map(|(word, _)| *word).collect::<Vec<_>>().join(", ");
+    match P::parse(text) {
+        Ok(_) if text.is_empty() => checker.error_with_help(
+            place,
+            "is empty",
+            format!("write one of: {}; or remove the key, for the default", valid()),
+        ),
+        Ok(value) => return Some(value.unwrap_or(default)),
+        Err(unknown) => checker.error_with_help(place, format!("\"{text}\" is no {key} policy"), unknown.to_string()),
+    }
+    None
+}
+
+fn managed_types(checker: &mut Checker<'_>, texts: &[String], place: &Place<'_>) -> Option<Vec<TypePattern>> {
+    let parsed = texts.iter().enumerate().map(|(index, text)| match TypePattern::from_str(text) {
+        Ok(pattern) => Some(pattern),
+        Err(error) => {
+            checker.error(&place.index(index), error.to_string());
+            None
+        }
+    });
+    parsed.collect::<Vec<_>>().into_iter().collect()
+}
+
+fn prefix(checker: &mut Checker<'_>, text: Option<&str>, place: &Place<'_>) -> Option<String> {
+    let prefix = text.unwrap_or(PREFIX);
+    if is_subdomain(prefix) {
+        return Some(prefix.to_owned());
+    }
+    checker.error_with_help(
+        place,
+        format!("\"{prefix}\" is not a DNS subdomain, as the prefix of an annotation has to be"),
+        "write letters in lower case, digits, `-` and `.`, such as `hyperfleet.io`, without a `/`",
+    );
+    None
+}
