@@ -1,11 +1,12 @@
 //! Calls to one API server.
 //!
 //! In: objects of any kind that the server serves, and a [`Fence`] for each write to an existing object. Out:
-//! the server's objects. Fails: an [`Error`] with the server's message. Two things may add requests to a
+//! the server's objects. Fails: an [`Error`] with the server's message. Three things may add requests to a
 //! call:
 //!
 //! * The first call for a kind discovers the kinds of its group and version, and the result is kept, see `kinds`.
 //! * A list that does not fit on one page takes one request per page, see `pages`.
+//! * A read in any version reads the versions of the group if the server does not serve the kind in the first one.
 //!
 //! **No request is retried.** [`connect`](crate::connect) leaves the client's own retries out. Below HTTP,
 //! the connection pool takes another connection if a kept-alive one turns out to be closed before a byte of
@@ -36,8 +37,10 @@ use lifecycle_core::object_ref::ObjectRef;
 use serde_json::Value;
 
 pub use self::write::Deletion;
+#[cfg(doc)]
+use crate::Fence;
 use crate::call::{Call, CallObserver, Verb};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::form::Form;
 use crate::kinds::{Discovery, Kinds};
 use crate::pages::Pages;
@@ -46,8 +49,6 @@ use crate::refusal::Refusal;
 use crate::request::{self, Endpoint};
 use crate::selector::Selector;
 use crate::sender::Sender;
-#[cfg(doc)]
-use crate::{ErrorKind, Fence};
 
 /// Full objects per page of a list.
 ///
@@ -151,6 +152,75 @@ impl Cluster {
     /// [`Discovery::unread`].
     pub async fn discover(&self) -> Result<Discovery, Error> {
         self.kinds.discover().await
+    }
+
+    /// Lists every kind of one API group; none if the server does not serve the group.
+    ///
+    /// # Errors
+    ///
+    /// The list of the group's versions cannot be read. A version whose kinds cannot be read is not an error: see
+    /// [`Discovery::unread`].
+    pub async fn discover_group(&self, group: &str) -> Result<Discovery, Error> {
+        self.kinds.discover_group(group).await
+    }
+
+    /// The kind in the version that the server prefers among those in which it serves the kind; `None` if it serves the kind
+    /// in no version of the group.
+    ///
+    /// # Errors
+    ///
+    /// The kind was not found, and a version of the group cannot be read: the kind may be served there.
+    pub async fn served_version(&self, kind: &GroupVersionKind) -> Result<Option<GroupVersionKind>, Error> {
+        let discovery = self.discover_group(&kind.group).await?;
+        let served = discovery.kinds.into_iter().find(|served| served.kind.kind == kind.kind);
+        match (served, discovery.unread.into_iter().next()) {
+            (Some(served), _) => Ok(Some(served.kind)),
+            (None, None) => Ok(None),
+            (None, Some(unread)) => {
+                let message = format!("{}{}", unread.error.message, unread.cure());
+                Err(Error { message, ..unread.error })
+            }
+        }
+    }
+
+    /// Reads one object as [`get`](Self::get), but in another version of the kind if the server does not serve the kind in
+    /// this one; returns `None` also if the server serves the kind in no version.
+    ///
+    /// # Errors
+    ///
+    /// The read failed, so that it is unknown whether the object exists.
+    pub async fn get_in_any_version(&self, object: &ObjectRef) -> Result<Option<Value>, Error> {
+        match self.get(object).await {
+            Err(error) if error.kind == ErrorKind::NotFound => match self.served_version(&object.kind).await? {
+                Some(kind) => self.get(&ObjectRef { kind, ..object.clone() }).await,
+                None => Ok(None),
+            },
+            answer => answer,
+        }
+    }
+
+    /// Reads all pages of a [`list`](Self::list), but in another version of the kind if the server does not serve the kind in
+    /// this one; returns no object also if the server serves the kind in no version.
+    ///
+    /// Sends further requests only after the server answered that it does not serve the kind in this version.
+    ///
+    /// # Errors
+    ///
+    /// As [`list`](Self::list); or the objects could not be read, so that it is unknown which exist.
+    pub async fn list_in_any_version(
+        &self,
+        kind: &GroupVersionKind,
+        namespace: Option<&str>,
+        selector: Selector<'_>,
+        form: Form,
+    ) -> Result<Vec<Value>, Error> {
+        match self.list(kind, namespace, selector, form)?.read_all().await {
+            Err(error) if error.kind == ErrorKind::NotFound => match self.served_version(kind).await? {
+                Some(kind) => self.list(&kind, namespace, selector, form)?.read_all().await,
+                None => Ok(Vec::new()),
+            },
+            answer => answer,
+        }
     }
 
     /// Reads one object; returns `None` if the server answers that this object does not exist.

@@ -5,7 +5,7 @@
 //! [`SEND_AGAIN_AFTER`]. An entry is dropped when the server answers that one of its paths is not served. A
 //! kind that an entry lacks is looked up again after a while, so that a kind which is installed later works
 //! without a restart. Failed lookups are not cached. [`Kinds::discover`] reads every group and version
-//! instead.
+//! instead, and [`Kinds::discover_group`] every version of one group.
 
 mod discovery;
 
@@ -96,6 +96,11 @@ impl Kinds {
     /// Reads the kinds of every group and version that the server serves, and caches them.
     pub(crate) async fn discover(&self) -> Result<Discovery, Error> {
         discovery::discover(&self.sender, |api_version, kinds| self.slots.remember(api_version, kinds)).await
+    }
+
+    /// Reads the kinds of every version of one group, and caches them. Finds none if the server does not serve the group.
+    pub(crate) async fn discover_group(&self, group: &str) -> Result<Discovery, Error> {
+        discovery::discover_group(&self.sender, group, |version, kinds| self.slots.remember(version, kinds)).await
     }
 
     /// Drops the cache entry of the kind's group and version.

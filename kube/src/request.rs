@@ -91,6 +91,11 @@ impl Endpoint {
     }
 }
 
+/// The path under which the server lists the versions of a named group.
+pub(crate) fn group_path(group: &str) -> String {
+    format!("/apis/{}", utf8_percent_encode(group, ENCODED))
+}
+
 /// The path under which the server lists the kinds of a group and version.
 pub(crate) fn group_version_path(kind: &GroupVersionKind) -> String {
     let version = utf8_percent_encode(&kind.version, ENCODED);

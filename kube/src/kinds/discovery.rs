@@ -1,8 +1,8 @@
-//! Lists every kind that the API server serves.
+//! Lists every kind that the API server serves, or every kind of one group.
 //!
 //! In: the server's lists of groups and of kinds. Out: each kind once. Fails: with one error for each group
 //! and version whose kinds cannot be read; the others are returned. Sends one request for `/api`, one for
-//! `/apis`, and one for each group and version.
+//! `/apis`, and one for each group and version; for one group, one for the group and one for each version.
 
 use std::collections::BTreeSet;
 
@@ -42,6 +42,19 @@ pub struct UnreadGroup {
     pub error: Error,
 }
 
+impl UnreadGroup {
+    /// What to do about it, to add to an error text; empty if the error says it.
+    pub(crate) fn cure(&self) -> &'static str {
+        if self.error.kind == ErrorKind::Unavailable {
+            "; repair the API server that serves this group, or delete its APIService"
+        } else if self.error.kind == ErrorKind::Forbidden {
+            "; bind the ClusterRole `system:discovery` to the account"
+        } else {
+            ""
+        }
+    }
+}
+
 /// Reads the kinds of every group and version, and passes each list to `remember`.
 ///
 /// # Errors
@@ -50,7 +63,39 @@ pub struct UnreadGroup {
 pub(super) async fn discover(sender: &Sender, remember: impl Fn(String, &ServedKinds)) -> Result<Discovery, Error> {
     let mut group_versions = core_versions(sender).await?;
     group_versions.extend(named_versions(sender).await?);
-    let read = stream::iter(&group_versions).map(async |kind| (kind, read_kinds(sender, kind).await)).buffered(AT_ONCE);
+    Ok(read_all(sender, &group_versions, remember).await)
+}
+
+/// Reads the kinds of every version of one group, and passes each list to `remember`. Finds none if the server does not serve
+/// the group.
+///
+/// # Errors
+///
+/// The list of versions cannot be read.
+pub(super) async fn discover_group(
+    sender: &Sender,
+    group: &str,
+    remember: impl Fn(String, &ServedKinds),
+) -> Result<Discovery, Error> {
+    let group_versions = match group {
+        "" => core_versions(sender).await?,
+        group => match read::<Group>(sender, &request::group_path(group)).await {
+            Ok(group) => preferred_first(group).collect(),
+            Err(error) if error.kind == ErrorKind::NotFound => Vec::new(),
+            Err(error) => return Err(error),
+        },
+    };
+    Ok(read_all(sender, &group_versions, remember).await)
+}
+
+async fn read_all(
+    sender: &Sender,
+    group_versions: &[GroupVersionKind],
+    remember: impl Fn(String, &ServedKinds),
+) -> Discovery {
+    // Collected, because the compiler cannot prove that a future with a closure in it is `Send`. None starts yet.
+    let lookups: Vec<_> = group_versions.iter().map(|version| read_version(sender, version)).collect();
+    let read = stream::iter(lookups).buffered(AT_ONCE);
 
     let mut seen = BTreeSet::new();
     let mut found = Discovery { kinds: Vec::new(), unread: Vec::new() };
@@ -65,7 +110,14 @@ pub(super) async fn discover(sender: &Sender, remember: impl Fn(String, &ServedK
             Err(error) => found.unread.push(UnreadGroup { group: version.group.clone(), error }),
         }
     }
-    Ok(found)
+    found
+}
+
+async fn read_version<'v>(
+    sender: &Sender,
+    version: &'v GroupVersionKind,
+) -> (&'v GroupVersionKind, Result<ServedKinds, Error>) {
+    (version, read_kinds(sender, version).await)
 }
 
 #[derive(Deserialize)]
@@ -99,13 +151,13 @@ struct GroupVersion {
 /// Returns the versions of all named groups; of each group, the preferred version first.
 async fn named_versions(sender: &Sender) -> Result<Vec<GroupVersionKind>, Error> {
     let list: Groups = read(sender, "/apis").await?;
-    let versions = list.groups.into_iter().flat_map(|group| {
-        let (mut first, others): (Vec<_>, Vec<_>) =
-            group.versions.into_iter().partition(|version| Some(version) == group.preferred_version.as_ref());
-        first.extend(others);
-        first
-    });
-    Ok(versions.map(|version| GroupVersionKind::new(&version.group_version, "")).collect())
+    Ok(list.groups.into_iter().flat_map(preferred_first).collect())
+}
+
+fn preferred_first(group: Group) -> impl Iterator<Item = GroupVersionKind> {
+    let (first, others): (Vec<_>, Vec<_>) =
+        group.versions.into_iter().partition(|version| Some(version) == group.preferred_version.as_ref());
+    first.into_iter().chain(others).map(|version| GroupVersionKind::new(&version.group_version, ""))
 }
 
 async fn read<T: DeserializeOwned>(sender: &Sender, path: &str) -> Result<T, Error> {
