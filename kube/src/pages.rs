@@ -23,6 +23,7 @@ pub struct Pages<'a> {
     objects: ObjectRef,
     selector: String,
     form: Form,
+    page_size: u32,
     next: Next,
 }
 
@@ -34,7 +35,14 @@ enum Next {
 
 impl<'a> Pages<'a> {
     pub(crate) fn new(cluster: &'a Cluster, objects: ObjectRef, selector: String, form: Form) -> Self {
-        Self { cluster, objects, selector, form, next: Next::First }
+        let page_size = cluster.page_size(form);
+        Self { cluster, objects, selector, form, page_size, next: Next::First }
+    }
+
+    /// Requests pages of at most so many objects. Small pages are for callers who look for one object.
+    #[must_use]
+    pub fn with_page_size(self, page_size: u32) -> Self {
+        Self { page_size, ..self }
     }
 
     /// Requests the next page; returns `None` after the last one.
@@ -51,8 +59,7 @@ impl<'a> Pages<'a> {
         let cluster = self.cluster;
         let call = Call { verb: Verb::List, object: &self.objects };
         let endpoint = cluster.endpoint(&call).await?;
-        let request =
-            request::list(endpoint.collection(), &self.selector, cluster.page_size(self.form), token, self.form);
+        let request = request::list(endpoint.collection(), &self.selector, self.page_size, token, self.form);
         let answer = match self.form {
             Form::Full => cluster.sender.send(&call, request).await,
             Form::MetadataOnly => cluster.sender.send(&call, request).await.map(|WithoutManagedFields(answer)| answer),

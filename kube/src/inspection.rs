@@ -1,0 +1,196 @@
+//! The guard before a deletion: whether something goes with it that is not of the set.
+//!
+//! In: an [`Inspection`], and the set that is to go. Out: the first object of others, in words. Fails: if a group or a kind
+//! that could hold such an object cannot be read, because an unread object may exist.
+//!
+//! The guard sees what exists at the time of its lists. An object that somebody creates after its list, or a kind that
+//! somebody installs after the discovery, goes unseen. So do objects of a custom kind that the server serves in no version.
+
+use futures::{StreamExt as _, TryStreamExt as _, stream};
+use lifecycle_core::bundle::applyset::PART_OF;
+use lifecycle_core::bundle::identity::{GroupKind, Identity};
+use lifecycle_core::bundle::order::managed::TypePattern;
+use lifecycle_core::bundle::session::Inspection;
+use lifecycle_core::object_ref::ObjectRef;
+use lifecycle_core::observation::Described as _;
+use serde_json::Value;
+
+use crate::cluster::Cluster;
+use crate::error::{Error, ErrorKind};
+use crate::form::Form;
+use crate::kinds::UnreadGroup;
+use crate::selector::Selector;
+use crate::served_kind::ServedKind;
+
+/// How many lists of one inspection are read concurrently. An inspection of a namespace lists some 60 kinds: 16 at a time
+/// hide the round trips, and leave the API server's fair queuing room for others.
+const AT_ONCE: usize = 16;
+
+/// Objects per page. The first page answers nearly always: one object of others is enough, and a kind has at most one
+/// object that does not count.
+const PAGE_SIZE: u32 = 2;
+
+/// The group whose objects are measurements of others, and whose server is often away.
+const METRICS: &str = "metrics.k8s.io";
+
+/// The kinds whose objects are no content of a namespace: Kubernetes derives them from other objects, or they are locks.
+const DERIVED: [(&str, &str); 5] = [
+    ("", "Endpoints"),
+    ("", "Event"),
+    ("coordination.k8s.io", "Lease"),
+    ("discovery.k8s.io", "EndpointSlice"),
+    ("events.k8s.io", "Event"),
+];
+
+/// The objects of the core group that Kubernetes keeps in every namespace.
+const IN_EVERY_NAMESPACE: [(&str, &str); 2] = [("ConfigMap", "kube-root-ca.crt"), ("ServiceAccount", "default")];
+
+/// Says in words that the object would go although it is not of the set; `None` if it is of the set, if it would stay, or if
+/// Kubernetes keeps it in every namespace.
+#[must_use]
+pub fn foreign(inspection: &Inspection, set: &str, object: &Value) -> Option<String> {
+    let Identity { kind, namespace, name } = Identity::from(ObjectRef::of(object));
+    let would_go = match inspection {
+        Inspection::Instances(_) => true,
+        Inspection::Namespace(of) => {
+            let is_own = |(kept, named): &(&str, &str)| kind == GroupKind::new("", kept) && name == *named;
+            namespace.as_ref() == Some(of) && !IN_EVERY_NAMESPACE.iter().any(is_own)
+        }
+    };
+    let is_foreign = would_go && covers(inspection, &kind) && object.label(PART_OF) != Some(set);
+    is_foreign.then(|| format!("{} is not of this bundle", Identity { kind, namespace, name }))
+}
+
+/// The inspection in words, such as `inspect namespace team`.
+#[must_use]
+pub fn call(inspection: &Inspection) -> String {
+    match inspection {
+        Inspection::Instances(types) => format!("inspect the instances of {types}"),
+        Inspection::Namespace(name) => format!("inspect namespace {name}"),
+    }
+}
+
+/// Whether objects of a kind would go with what is to be deleted.
+fn covers(inspection: &Inspection, kind: &GroupKind) -> bool {
+    match inspection {
+        Inspection::Instances(types) => types.matches(kind),
+        Inspection::Namespace(_) => {
+            kind.group != METRICS && !DERIVED.iter().any(|(group, name)| *kind == GroupKind::new(group, name))
+        }
+    }
+}
+
+/// Whether a group could have a kind that the inspection covers.
+fn could_cover(inspection: &Inspection, group: &str) -> bool {
+    match inspection {
+        Inspection::Instances(types) => {
+            let (_, kind) = written(types);
+            // A pattern for all kinds of a group matches any name, so this one as well.
+            let kind = if kind == "*" { "Any" } else { &kind };
+            types.matches(&GroupKind::new(group, kind))
+        }
+        Inspection::Namespace(_) => group != METRICS,
+    }
+}
+
+/// The only group that the inspection covers; `None` if it covers several.
+fn only_group(inspection: &Inspection) -> Option<String> {
+    match inspection {
+        Inspection::Instances(types) => Some(written(types).0).filter(|group| !group.contains('*')),
+        Inspection::Namespace(_) => None,
+    }
+}
+
+/// The group and the kind of a pattern, as an author writes them.
+fn written(types: &TypePattern) -> (String, String) {
+    let text = types.to_string();
+    let (group, kind) = text.split_once('/').unwrap_or((&text, "*"));
+    (group.to_owned(), kind.to_owned())
+}
+
+fn failed(inspection: &Inspection, error: Error, cure: &str) -> Error {
+    Error { call: call(inspection), message: format!("{error}{cure}"), ..error }
+}
+
+impl Cluster {
+    /// Looks for an object that would go with what is to be deleted, and that is not of the set; returns the first one in
+    /// words, such as `Prometheus.monitoring.coreos.com team/main is not of this bundle`.
+    ///
+    /// Discovers the kinds, and lists the metadata of those that matter.
+    ///
+    /// # Errors
+    ///
+    /// It is unknown whether there is such an object: a group, or a list, could not be read.
+    pub async fn inspect(&self, inspection: &Inspection, set: &str) -> Result<Option<String>, Error> {
+        let discovery = match only_group(inspection) {
+            Some(group) => self.discover_group(&group).await,
+            None => self.discover().await,
+        };
+        let discovery = discovery.map_err(|error| failed(inspection, error, ""))?;
+        let could_hide = |unread: &&UnreadGroup| could_cover(inspection, &unread.group);
+        if let Some(unread) = discovery.unread.iter().find(could_hide) {
+            return Err(failed(inspection, unread.error.clone(), unread.cure()));
+        }
+        let is_covered = |served: &&ServedKind| {
+            let is_placed = served.namespaced || matches!(inspection, Inspection::Instances(_));
+            let kind = GroupKind::new(&served.kind.group, &served.kind.kind);
+            is_placed && served.has_verbs(&["list"]) && covers(inspection, &kind)
+        };
+        // Collected, because the compiler cannot prove that a future with the closure in it is `Send`. None starts yet.
+        let covered = discovery.kinds.iter().filter(is_covered);
+        let lists: Vec<_> = covered.map(|served| self.first_foreign(served, inspection, set)).collect();
+        let mut lists = stream::iter(lists).buffered(AT_ONCE);
+        while let Some(found) = lists.try_next().await? {
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
+        Ok(None)
+    }
+
+    async fn first_foreign(
+        &self,
+        served: &ServedKind,
+        inspection: &Inspection,
+        set: &str,
+    ) -> Result<Option<String>, Error> {
+        self.list_foreign(served, inspection, set).await.map_err(|error| {
+            let is_forbidden = error.kind == ErrorKind::Forbidden;
+            let cure = format!("; allow to list {} of API group `{}`", served.plural, served.kind.group);
+            failed(inspection, error, if is_forbidden { &cure } else { "" })
+        })
+    }
+
+    /// The first object of a kind that is not of the set, in words.
+    async fn list_foreign(
+        &self,
+        served: &ServedKind,
+        inspection: &Inspection,
+        set: &str,
+    ) -> Result<Option<String>, Error> {
+        let namespace = match inspection {
+            Inspection::Instances(_) => None,
+            Inspection::Namespace(name) => Some(name.as_str()),
+        };
+        let selector = Selector::Without { key: PART_OF, value: set };
+        let mut pages = self.list(&served.kind, namespace, selector, Form::MetadataOnly)?.with_page_size(PAGE_SIZE);
+        loop {
+            match pages.next().await {
+                Ok(Some(page)) => {
+                    if let Some(found) = page.iter().find_map(|object| foreign(inspection, set, object)) {
+                        return Ok(Some(found));
+                    }
+                }
+                Ok(None) => return Ok(None),
+                // The kind has no objects if it vanished since the discovery, and not if only its version did.
+                Err(error) if error.kind == ErrorKind::NotFound => {
+                    return self.served_version(&served.kind).await?.map_or(Ok(None), |_| Err(error));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

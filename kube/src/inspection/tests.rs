@@ -1,0 +1,72 @@
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use serde_json::json;
+
+use super::*;
+
+fn instances(pattern: &str) -> Inspection {
+    Inspection::Instances(pattern.parse().unwrap())
+}
+
+fn object(api_version: &str, kind: &str, namespace: &str, name: &str, set: Option<&str>) -> Value {
+    let labels = set.map(|set| json!({ PART_OF: set }));
+    let metadata = json!({ "name": name, "namespace": namespace, "labels": labels });
+    json!({ "apiVersion": api_version, "kind": kind, "metadata": metadata })
+}
+
+#[test]
+fn objects_of_others_that_would_go_are_foreign() {
+    let widgets = instances("example.com/Widget");
+    let namespace = Inspection::Namespace("team".to_owned());
+    let widget = |set| object("example.com/v1", "Widget", "other", "one", set);
+    let core = |kind: &str, name: &str| object("v1", kind, "team", name, None);
+    let of_group = |api_version: &str, kind: &str| object(api_version, kind, "team", "one", None);
+    let cases = [
+        (&widgets, widget(None), Some("Widget.example.com other/one")),
+        (&widgets, widget(Some("another")), Some("Widget.example.com other/one")),
+        (&widgets, widget(Some("set")), None),
+        (&widgets, object("example.com/v1", "Gadget", "team", "one", None), None),
+        (&widgets, object("example.com/v1", "Widget", "", "one", None), Some("Widget.example.com one")),
+        (&namespace, widget(None), None),
+        (&namespace, core("ConfigMap", "one"), Some("ConfigMap team/one")),
+        (&namespace, object("v1", "ConfigMap", "team", "one", Some("set")), None),
+        (&namespace, object("v1", "ConfigMap", "team", "one", Some("another")), Some("ConfigMap team/one")),
+        (&namespace, core("ConfigMap", "kube-root-ca.crt"), None),
+        (&namespace, core("Secret", "kube-root-ca.crt"), Some("Secret team/kube-root-ca.crt")),
+        (&namespace, core("ServiceAccount", "default"), None),
+        (&namespace, core("Endpoints", "one"), None),
+        (&namespace, core("Event", "one"), None),
+        (&namespace, of_group("events.k8s.io/v1", "Event"), None),
+        (&namespace, of_group("discovery.k8s.io/v1", "EndpointSlice"), None),
+        (&namespace, of_group("coordination.k8s.io/v1", "Lease"), None),
+        (&namespace, of_group("metrics.k8s.io/v1beta1", "PodMetrics"), None),
+        (&namespace, of_group("example.com/v1", "Event"), Some("Event.example.com team/one")),
+        (&namespace, of_group("example.com/v1", "ServiceAccount"), Some("ServiceAccount.example.com team/one")),
+    ];
+    for (inspection, object, expected) in cases {
+        let expected = expected.map(|found| format!("{found} is not of this bundle"));
+        assert_eq!(foreign(inspection, "set", &object), expected, "{}: {object}", call(inspection));
+    }
+}
+
+#[test]
+fn unread_group_matters_if_the_inspection_could_cover_its_kinds() {
+    let namespace = Inspection::Namespace("team".to_owned());
+    let cases = [
+        (instances("example.com/Widget"), "example.com", true, Some("example.com")),
+        (instances("example.com/*"), "example.com", true, Some("example.com")),
+        (instances("example.com/*"), "other.example.com", false, Some("example.com")),
+        (instances("*.example.com/Widget"), "other.example.com", true, None),
+        (instances("*.example.com/Widget"), "example.com", false, None),
+        (instances("*/Widget"), "example.com", true, None),
+        (instances("*/*"), "", false, None),
+        (namespace.clone(), "", true, None),
+        (namespace.clone(), "example.com", true, None),
+        (namespace, "metrics.k8s.io", false, None),
+    ];
+    for (inspection, group, expected, only) in cases {
+        let name = call(&inspection);
+        assert_eq!(could_cover(&inspection, group), expected, "{name}: {group}");
+        assert_eq!(only_group(&inspection).as_deref(), only, "{name}");
+    }
+}
