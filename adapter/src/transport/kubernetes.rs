@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use lifecycle_core::bundle::session::Inspection;
 use lifecycle_core::destination::Destination;
 use lifecycle_core::object_ref::ObjectRef;
 use lifecycle_core::observation::{Query, QueryBy, Version};
@@ -92,6 +93,24 @@ impl Transport for KubernetesTransport {
             }
         };
         found.map_err(write_error)
+    }
+
+    async fn find_in_any_version(&self, query: &Query) -> Result<Vec<Value>, WriteError> {
+        let found = match &query.by {
+            QueryBy::Name(_) => {
+                let object = self.cluster.get_in_any_version(&ObjectRef::from(query)).await;
+                object.map(|object| object.into_iter().collect())
+            }
+            QueryBy::Labels(labels) => {
+                let (namespace, labels) = (query.namespace.as_deref(), Selector::Labels(labels));
+                self.cluster.list_in_any_version(&query.kind, namespace, labels, Form::Full).await
+            }
+        };
+        found.map_err(write_error)
+    }
+
+    async fn inspect(&self, inspection: &Inspection, set: &str) -> Result<Option<String>, WriteError> {
+        self.cluster.inspect(inspection, set).await.map_err(write_error)
     }
 
     async fn create(&self, desired: &Value, _: &Destination) -> Result<Value, WriteError> {

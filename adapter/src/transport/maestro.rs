@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use lifecycle_core::bundle::session::Inspection;
 use lifecycle_core::destination::Destination;
 use lifecycle_core::object_ref::ObjectRef;
 use lifecycle_core::observation::{Query, QueryBy, Version};
@@ -86,6 +87,14 @@ impl Transport for MaestroTransport {
             QueryBy::Name(name) => Ok(self.maestro.get(consumer, name).await?.into_iter().collect()),
             QueryBy::Labels(labels) => self.maestro.list(consumer, labels).await,
         }
+    }
+
+    async fn find_in_any_version(&self, query: &Query) -> Result<Vec<Value>, WriteError> {
+        self.find(query).await
+    }
+
+    async fn inspect(&self, inspection: &Inspection, _: &str) -> Result<Option<String>, WriteError> {
+        Err(bug(lifecycle_kube::inspection::call(inspection)))
     }
 
     async fn create(&self, desired: &Value, destination: &Destination) -> Result<Value, WriteError> {

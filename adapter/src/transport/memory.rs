@@ -27,6 +27,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
+use lifecycle_core::bundle::session::Inspection;
 use lifecycle_core::destination::Destination;
 use lifecycle_core::observation::{Query, QueryBy, Version};
 use lifecycle_core::task::PropagationPolicy;
@@ -39,6 +40,7 @@ use crate::field_types;
 use crate::transport::kubernetes::fence as fence_of;
 use crate::transport::{Deletion, Transport};
 use lifecycle_core::object_ref::ObjectRef;
+use lifecycle_kube::inspection;
 
 /// A transport whose API server is a store of objects in memory.
 pub struct MemoryTransport {
@@ -321,6 +323,17 @@ impl Transport for MemoryTransport {
             QueryBy::Name(_) => found.next().into_iter().collect(),
             QueryBy::Labels(_) => found.collect(),
         })
+    }
+
+    /// The store knows no versions: it holds each object in the one in which it was written.
+    async fn find_in_any_version(&self, query: &Query) -> Result<Vec<Value>, WriteError> {
+        self.find(query).await
+    }
+
+    /// The log of operations leaves inspections out, as it lists what is done about the objects of the task.
+    async fn inspect(&self, inspection: &Inspection, set: &str) -> Result<Option<String>, WriteError> {
+        let state = self.state();
+        Ok(state.objects.values().find_map(|stored| inspection::foreign(inspection, set, &stored.object)))
     }
 
     async fn create(&self, desired: &Value, _: &Destination) -> Result<Value, WriteError> {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use lifecycle_core::bundle::session::Inspection;
 use lifecycle_core::destination::Destination;
 use lifecycle_core::observation::{Query, Version};
 use lifecycle_core::task::PropagationPolicy;
@@ -28,6 +29,14 @@ impl<T> ObservedTransport<T> {
 impl<T: Transport> Transport for ObservedTransport<T> {
     async fn find(&self, query: &Query) -> Result<Vec<Value>, WriteError> {
         self.inner.find(query).await
+    }
+
+    async fn find_in_any_version(&self, query: &Query) -> Result<Vec<Value>, WriteError> {
+        self.inner.find_in_any_version(query).await
+    }
+
+    async fn inspect(&self, inspection: &Inspection, set: &str) -> Result<Option<String>, WriteError> {
+        self.inner.inspect(inspection, set).await
     }
 
     async fn create(&self, desired: &Value, destination: &Destination) -> Result<Value, WriteError> {

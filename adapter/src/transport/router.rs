@@ -4,6 +4,7 @@
 //! `Invalid` if the destination has no transport. Loading a task checks its destinations, so that this failure
 //! is a bug.
 
+use lifecycle_core::bundle::session::Inspection;
 use lifecycle_core::destination::Destination;
 use lifecycle_core::observation::{Query, Version};
 use lifecycle_core::task::PropagationPolicy;
@@ -49,6 +50,17 @@ impl<C: Transport, M: Transport> Transport for Router<C, M> {
             Destination::ThisCluster => self.cluster("find")?.find(query).await,
             consumer @ Destination::Consumer(_) => self.consumers("find", consumer)?.find(query).await,
         }
+    }
+
+    async fn find_in_any_version(&self, query: &Query) -> Result<Vec<Value>, WriteError> {
+        match &query.destination {
+            Destination::ThisCluster => self.cluster("find")?.find_in_any_version(query).await,
+            consumer @ Destination::Consumer(_) => self.consumers("find", consumer)?.find_in_any_version(query).await,
+        }
+    }
+
+    async fn inspect(&self, inspection: &Inspection, set: &str) -> Result<Option<String>, WriteError> {
+        self.cluster("inspect")?.inspect(inspection, set).await
     }
 
     async fn create(&self, desired: &Value, destination: &Destination) -> Result<Value, WriteError> {

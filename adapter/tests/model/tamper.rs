@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
 use hyperfleet_adapter::transport::{Deletion, Transport};
+use lifecycle_core::bundle::session::Inspection;
 use lifecycle_core::destination::Destination;
 use lifecycle_core::observation::{Query, QueryBy, Version};
 use lifecycle_core::task::PropagationPolicy;
@@ -144,6 +145,14 @@ impl<T: Transport> Transport for Tampered<T> {
             return Ok(Vec::new());
         }
         Ok(found?.into_iter().map(|object| self.tampered(object)).collect())
+    }
+
+    async fn find_in_any_version(&self, query: &Query) -> Result<Vec<Value>, WriteError> {
+        self.inner.find_in_any_version(query).await
+    }
+
+    async fn inspect(&self, inspection: &Inspection, set: &str) -> Result<Option<String>, WriteError> {
+        self.inner.inspect(inspection, set).await
     }
 
     async fn create(&self, desired: &Value, destination: &Destination) -> Result<Value, WriteError> {

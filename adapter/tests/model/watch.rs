@@ -7,6 +7,7 @@ use std::future::pending;
 use std::sync::Arc;
 
 use hyperfleet_adapter::transport::{Deletion, Transport};
+use lifecycle_core::bundle::session::Inspection;
 use lifecycle_core::destination::Destination;
 use lifecycle_core::observation::{Query, Version};
 use lifecycle_core::task::PropagationPolicy;
@@ -116,6 +117,16 @@ impl<T: Transport> Transport for Watched<T> {
     async fn find(&self, query: &Query) -> Result<Vec<Value>, WriteError> {
         let act = self.wire.find(query);
         self.make(Call::Find(query.clone()), act, |found: &Vec<Value>| CallResult::Found(found.clone())).await
+    }
+
+    async fn find_in_any_version(&self, query: &Query) -> Result<Vec<Value>, WriteError> {
+        let act = self.wire.find_in_any_version(query);
+        self.make(Call::Find(query.clone()), act, |found: &Vec<Value>| CallResult::Found(found.clone())).await
+    }
+
+    /// Only bundles inspect, and no sequence has one.
+    async fn inspect(&self, inspection: &Inspection, set: &str) -> Result<Option<String>, WriteError> {
+        self.wire.inspect(inspection, set).await
     }
 
     async fn create(&self, desired: &Value, destination: &Destination) -> Result<Value, WriteError> {

@@ -7,6 +7,7 @@ use serde_json::json;
 use super::state::metadata_text;
 use super::*;
 
+mod bundles;
 mod garbage;
 mod modes;
 mod patch;

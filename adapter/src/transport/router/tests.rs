@@ -114,3 +114,15 @@ async fn calls_to_a_destination_without_transport_are_invalid() {
     let lifecycle_core::write::Executed::Failed(error) = executed else { panic!("{executed:?}") };
     assert_eq!(error.kind, WriteErrorKind::Invalid);
 }
+
+#[tokio::test]
+async fn inspections_are_about_this_cluster() {
+    let map = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "a", "namespace": "team" } });
+    let namespace = Inspection::Namespace("team".to_owned());
+    let router = Router::new(Some(world().with_objects([map.clone()]).unwrap()), Some(world()));
+    let found = router.inspect(&namespace, "set").await.unwrap();
+    assert_eq!(found.as_deref(), Some("ConfigMap team/a is not of this bundle"));
+    let router = Router::new(None::<MemoryTransport>, Some(world().with_objects([map]).unwrap()));
+    let error = router.inspect(&namespace, "set").await.unwrap_err();
+    assert_eq!(error.kind, WriteErrorKind::Invalid, "{error}");
+}
