@@ -1,4 +1,4 @@
-//! Executes one command of the planner through a transport.
+//! Executes the planner's commands through a transport: one, or many at the same time.
 //!
 //! In: a [`Command`] and the event's deadline. Out: [`Executed`], the result with the server's objects or its
 //! refusal. No function here returns an error or panics.
@@ -7,6 +7,7 @@
 //! taken name, whether a deleted object is gone before it is created again, and whether an object that changed
 //! since the planner saw it is terminating already.
 
+mod batch;
 mod delete;
 mod disown;
 mod patch;
@@ -18,6 +19,7 @@ use lifecycle_core::write::{Command, Executed, NotCreated, Target, WriteError, W
 use serde_json::Value;
 use tokio::time::Instant;
 
+pub use self::batch::{execute_all, inspect_all};
 use self::delete::AfterDelete;
 use crate::transport::Transport;
 use lifecycle_core::object_ref::ObjectRef;

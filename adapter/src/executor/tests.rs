@@ -15,6 +15,7 @@ use super::*;
 use crate::transport::Deletion;
 use crate::transport::memory::MemoryTransport;
 
+mod batch;
 mod delete;
 mod patch;
 
