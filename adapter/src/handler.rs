@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use lifecycle_core::bundle::report::ObjectReport;
 use lifecycle_core::decision::{Decision, SkipReason};
 use lifecycle_core::event::LifecycleEvent;
 use lifecycle_core::outcome::{Outcome, OutcomeResult};
@@ -110,6 +111,9 @@ impl<T, A> PassHandler<T, A> {
             }
             for warning in &outcome.warnings {
                 self.metrics.warning(warning.reason.as_str());
+            }
+            if let Some(bundle) = &outcome.bundle {
+                self.metrics.bundle(&outcome.resource, bundle);
             }
             if let Some(result) = creation(outcome) {
                 self.metrics.resource_created(&outcome.kind.kind, result);
@@ -225,6 +229,9 @@ fn log_outcome(outcome: &Outcome) {
         | OutcomeResult::Deleting
         | OutcomeResult::Waiting => log_resource!(info, "resource {result}"),
     }
+    for object in outcome.bundle.iter().flat_map(|bundle| &bundle.objects) {
+        log_member(resource, object);
+    }
     for pruned in &outcome.pruned {
         let (name, reason) = (&pruned.name, &pruned.because);
         tracing::debug!(resource, kind, namespace, name, reason, "former version pruned");
@@ -232,6 +239,22 @@ fn log_outcome(outcome: &Outcome) {
     if !outcome.pruned.is_empty() {
         tracing::info!(resource, kind, count = outcome.pruned.len(), "former versions pruned");
     }
+}
+
+/// Logs what became of one object of a bundle: at debug level, unless it failed, or somebody else had changed it.
+fn log_member(resource: &str, member: &ObjectReport) {
+    let (object, step, effect) = (&member.identity, &*member.step, member.effect.as_str());
+    if let Some(error) = member.effect.failure() {
+        tracing::error!(resource, %object, step, %error, "object of the bundle failed");
+        return;
+    }
+    if let Some(fields) = member.effect.drift() {
+        let fields = fields.join(", ");
+        tracing::warn!(resource, %object, step, fields, "object of the bundle was changed by somebody else; it is repaired");
+    }
+    let Some((row, decision)) = &member.verdict else { return };
+    let (row, (readiness, why)) = (row.number(), member.readiness());
+    tracing::debug!(resource, %object, step, %decision, row, effect, readiness, why, "object of the bundle decided");
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use jiff::Timestamp;
+use lifecycle_core::bundle::report::Report;
 use lifecycle_service::metrics::{self, Exposition, Histograms, Register, write};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -28,8 +29,8 @@ pub use labels::{Api, BrokerError, Dependency, EventStatus, InvalidEvent, Phase,
 
 use labels::{
     ApiCallLabels, ApiDurationLabels, DecisionLabels, DependencyLabels, FailureLabels, InvalidLabels, KindLabels,
-    KindResultLabels, PhaseLabels, PreconditionLabels, StatusLabels, TopicErrorLabels, TopicLabels, WarningLabels,
-    status_class,
+    KindResultLabels, PhaseLabels, PreconditionLabels, ResourceLabels, StatusLabels, TopicErrorLabels, TopicLabels,
+    WarningLabels, status_class,
 };
 
 /// Upper bounds in seconds for work that takes as long as a pass, from the HyperFleet metrics standard.
@@ -70,6 +71,8 @@ pub struct Metrics {
     warnings: Family<WarningLabels, Counter>,
     decisions: Family<DecisionLabels, Counter>,
     resource_failures: Family<FailureLabels, Counter>,
+    bundle_drift: Family<KindLabels, Counter>,
+    bundle_deletions_blocked: Family<ResourceLabels, Counter>,
     preconditions: Family<PreconditionLabels, Counter>,
     resources_created: Family<KindResultLabels, Counter>,
     resources_deleted: Family<KindResultLabels, Counter>,
@@ -146,6 +149,14 @@ impl Metrics {
             resource_failures: own.family(
                 "hyperfleet_adapter_resource_failures",
                 "Resources that failed, whether decided or executed, by reason",
+            ),
+            bundle_drift: own.family(
+                "hyperfleet_adapter_bundle_drift",
+                "Objects of bundles that somebody else had changed, and that were repaired",
+            ),
+            bundle_deletions_blocked: own.family(
+                "hyperfleet_adapter_bundle_deletions_blocked",
+                "Passes in which objects of others kept a bundle from being deleted",
             ),
             preconditions: own.family("hyperfleet_adapter_preconditions_evaluated", "Preconditions, by their result"),
             resources_created: own.family("hyperfleet_adapter_resources_created", "Creations of objects"),
@@ -289,6 +300,16 @@ impl Metrics {
     /// Counts a resource of the task that failed, in its decision or in a call, by the reason.
     pub fn resource_failed(&self, reason: &'static str) {
         self.resource_failures.get_or_create(&FailureLabels { reason }).inc();
+    }
+
+    /// Counts what became of the objects of a bundle, the entry `resource` of the task.
+    pub fn bundle(&self, resource: &str, report: &Report) {
+        for object in report.objects.iter().filter(|object| object.effect.drift().is_some()) {
+            self.bundle_drift.get_or_create(&KindLabels::new(&object.identity.kind.kind)).inc();
+        }
+        if report.is_blocked {
+            self.bundle_deletions_blocked.get_or_create(&ResourceLabels { resource: resource.to_owned() }).inc();
+        }
     }
 
     /// Counts the result of a precondition.

@@ -5,6 +5,8 @@
 
 use futures::{StreamExt, stream};
 use lifecycle_core::observation::{Observation, Query, Version};
+use lifecycle_core::write::WriteError;
+use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::executor::deadline_exceeded;
@@ -39,8 +41,25 @@ pub async fn find_all<T: Transport>(transport: &T, queries: Vec<Query>, deadline
     answer_of.into_iter().map(|index| answers[index].clone()).collect()
 }
 
+/// Runs the queries of a bundle's members, each in whichever version the server serves the kind.
+pub async fn find_members<T: Transport>(transport: &T, queries: Vec<Query>, deadline: Instant) -> Vec<Observation> {
+    let find = |query: Query| async move {
+        let answer = transport.find_in_any_version(&query);
+        observed(answer, &query, deadline).await
+    };
+    stream::iter(queries).map(find).buffered(CONCURRENT_READS).collect().await
+}
+
 async fn find<T: Transport>(transport: &T, query: &Query, deadline: Instant) -> Observation {
-    let answer = match tokio::time::timeout_at(deadline, transport.find(query)).await {
+    observed(transport.find(query), query, deadline).await
+}
+
+async fn observed(
+    answer: impl Future<Output = Result<Vec<Value>, WriteError>>,
+    query: &Query,
+    deadline: Instant,
+) -> Observation {
+    let answer = match tokio::time::timeout_at(deadline, answer).await {
         Ok(answer) => answer,
         Err(_) => Err(deadline_exceeded(format!("find {}", ObjectRef::from(query)))),
     };

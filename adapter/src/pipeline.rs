@@ -14,6 +14,7 @@ use lifecycle_core::manifest::Stamp;
 use lifecycle_core::outcome::Outcome;
 use lifecycle_core::overlay::{Account, Unread};
 use lifecycle_core::params::{Resolver, Unresolved};
+use lifecycle_core::plan::bundle::{BundleAnswer, BundleStep};
 use lifecycle_core::plan::{Next, Planner, Read};
 use lifecycle_core::post::Reporter;
 use lifecycle_core::precondition::{Evaluator, Verdict};
@@ -26,9 +27,9 @@ use lifecycle_language::template::Template;
 use tokio::time::Instant;
 
 use crate::api::Api;
-use crate::executor::execute;
+use crate::executor::{execute, execute_all, inspect_all};
 use crate::fetch::Fetcher;
-use crate::observe::find_all;
+use crate::observe::{find_all, find_members};
 use crate::pass::PassReport;
 use crate::redact::Redactor;
 use crate::trace::TraceContext;
@@ -139,13 +140,37 @@ impl<T: Transport, A: Api> Pipeline<T, A> {
                 Next::Read(reads) => self.read(reads, &mut planner, scope, deadline).await,
                 Next::Write(step) => {
                     let mut executed = execute(&self.transport, step.command, deadline).await;
-                    if let Some(error) = refusal_of_content(&mut executed) {
-                        error.message = Redactor::of(&self.task, scope, []).text(&error.message).into_owned();
-                    }
+                    self.redact(&mut executed, scope);
                     planner.record(scope, executed);
+                }
+                Next::Bundle(step) => {
+                    let answer = self.carry_out(step, scope, deadline).await;
+                    planner.answer(answer);
                 }
                 Next::Done => return planner.into_outcomes(),
             }
+        }
+    }
+
+    /// Reads, writes or looks at what belongs to a bundle.
+    async fn carry_out(&self, step: BundleStep, scope: &Scope, deadline: Instant) -> BundleAnswer {
+        match step {
+            BundleStep::Read(queries) => BundleAnswer::Read(find_members(&self.transport, queries, deadline).await),
+            BundleStep::Write(commands) => {
+                let mut executed = execute_all(&self.transport, commands, deadline).await;
+                executed.iter_mut().for_each(|executed| self.redact(executed, scope));
+                BundleAnswer::Written(executed)
+            }
+            BundleStep::Inspect(inspections, set) => {
+                BundleAnswer::Inspected(inspect_all(&self.transport, &inspections, &set, deadline).await)
+            }
+        }
+    }
+
+    /// Removes secrets from the message of a server that refuses an object.
+    fn redact(&self, executed: &mut Executed, scope: &Scope) {
+        if let Some(error) = refusal_of_content(executed) {
+            error.message = Redactor::of(&self.task, scope, []).text(&error.message).into_owned();
         }
     }
 

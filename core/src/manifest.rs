@@ -129,6 +129,18 @@ impl Identity {
         self.text("name") == version.name() && is_same_namespace(self.text("namespace"), version.namespace())
     }
 
+    /// The rendered name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.text("name")
+    }
+
+    /// The rendered namespace; empty if there is none.
+    #[must_use]
+    pub fn namespace(&self) -> &str {
+        self.text("namespace")
+    }
+
     fn text(&self, key: &str) -> &str {
         self.metadata.get(key).and_then(Value::as_str).unwrap_or_default()
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
+use crate::bundle::report::Report;
 use crate::decision::{Decision, FailReason, Failure, SkipReason};
 use crate::id::GroupVersionKind;
 use crate::row::Row;
@@ -43,6 +44,8 @@ pub struct Outcome {
     pub gates: Vec<GateRecord>,
     /// The former versions that retention deleted.
     pub pruned: Vec<Pruned>,
+    /// What became of the bundle's objects, if the resource is a bundle and its turn came to them.
+    pub bundle: Option<Box<Report>>,
     /// Problems that did not fail the resource, but that the task's author should see.
     pub warnings: Vec<Warning>,
 }
@@ -168,6 +171,10 @@ impl Outcome {
     /// Explains the outcome in a sentence for logs and traces.
     #[must_use]
     pub fn reason(&self) -> String {
+        let stopped = self.bundle.as_ref().and_then(|report| report.stopped.as_ref());
+        if let (None, Some(stopped)) = (self.failure(), stopped) {
+            return stopped.clone();
+        }
         let has_nothing_to_do = matches!(
             self.decision,
             Decision::Skip(SkipReason::AlreadyAbsent | SkipReason::NothingToDisown | SkipReason::NotOurs)

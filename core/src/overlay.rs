@@ -12,7 +12,8 @@
 //! object that must go is disowned or gone, because no expression of the author can distinguish a disowned object
 //! from an owned one.
 //!
-//! Nor does it report `Available=True` for a generation that waits for the clock: the live object is of an older one.
+//! Nor does it report `Available=True` for a generation that waits for the clock, or while the objects of a bundle wait for others:
+//! live objects are of an older one.
 //!
 //! A condition whose status is not `True`, `False` or `Unknown` is sent as `Unknown`, because the API would
 //! reject the whole report, with all its other conditions.
@@ -204,11 +205,15 @@ fn stale(account: Account<'_>) -> Option<Correction> {
 /// The correction of `Available` while a `when` that reads the clock keeps a resource from the event's generation. A
 /// report of the older object would tell the API that this generation is done.
 fn waiting(account: Account<'_>) -> Option<Correction> {
-    let waits = account.outcomes.iter().filter_map(|outcome| {
-        let Decision::Wait(WaitReason::NotYet(NotYet { gate, holds_back: true })) = &outcome.decision else {
-            return None;
-        };
-        Some(format!("resource {} waits until its gate `when` holds: {gate}", name(outcome)))
+    let waits = account.outcomes.iter().filter_map(|outcome| match &outcome.decision {
+        Decision::Wait(WaitReason::NotYet(NotYet { gate, holds_back: true })) => {
+            Some(format!("resource {} waits until its gate `when` holds: {gate}", name(outcome)))
+        }
+        Decision::Delete | Decision::Disown(_) => None,
+        _ => {
+            let stopped = outcome.bundle.as_ref()?.stopped.as_ref()?;
+            Some(format!("resource {}: {stopped}", name(outcome)))
+        }
     });
     let message = waits.collect::<Vec<_>>().join("; ");
     (!message.is_empty()).then_some(Correction { status: "False", reason: WAITING, message })
@@ -254,6 +259,9 @@ fn remaining(outcomes: &[Outcome]) -> Option<Correction> {
 
 /// Whether an object of the resource exists at the end of the pass, live or terminating.
 fn exists(outcome: &Outcome) -> bool {
+    if outcome.bundle.as_ref().is_some_and(|report| report.has_members()) {
+        return true;
+    }
     match outcome.result {
         OutcomeResult::Created
         | OutcomeResult::Updated

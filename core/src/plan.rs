@@ -9,6 +9,7 @@
 //! | reading | sends all reads, and passes each result to [`Planner::observe`] | reading, until every resource was read; then deciding |
 //! | deciding | nothing | writing; or, if the decision needs no write, deciding about the next resource |
 //! | writing | executes the write, and passes the result to [`Planner::record`] | deciding again, once, if a creation found the resource's own object; pruning; or deciding about the next resource |
+//! | bundle | carries the step out, and passes what came of it to [`Planner::answer`] | bundle, until the members are handled; then writing, or deciding about the next resource |
 //! | pruning | executes the write, and passes the result to [`Planner::record`] | deciding about the next resource |
 //! | done | takes the outcomes | |
 //!
@@ -24,6 +25,7 @@
 //! never becomes ready. Its question is answered in `gates`, from `resources` in the scope, as `failed_earlier`
 //! is.
 
+pub mod bundle;
 mod commands;
 mod conclude;
 pub mod decide;
@@ -48,6 +50,7 @@ mod turn;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::bundle::report::Report;
 use crate::id::Generation;
 use crate::manifest::Stamp;
 use crate::observation::{Observation, Query, Version};
@@ -57,6 +60,7 @@ use crate::write::{Command, Target};
 use lifecycle_language::scope::Scope;
 
 use crate::decision::Decision;
+use bundle::BundleStep;
 use decide::Decided;
 use gates::PendingDisowning;
 use gates::{Context, Record};
@@ -91,6 +95,8 @@ pub enum Next {
     Read(Vec<Read>),
     /// Execute this write, and pass its result to [`Planner::record`].
     Write(Box<Write>),
+    /// Carry this out for the members of a bundle, and pass what came of it to [`Planner::answer`].
+    Bundle(BundleStep),
     /// The caller has nothing left to do: every resource has an outcome.
     Done,
 }
@@ -104,20 +110,22 @@ pub struct Planner<'t> {
     /// For each visible name of a nested discovery: the index of its resource in the task, and its own index
     /// within that resource.
     shown_inside: BTreeMap<String, (usize, usize)>,
-    state: State,
+    state: State<'t>,
     keeps_readings: bool,
     outcomes: Vec<Outcome>,
 }
 
 /// The planner's current step. The current resource is the first one without an outcome.
 #[derive(Debug)]
-enum State {
+enum State<'t> {
     /// The planner waits for the objects that the caller reads.
     Reading,
     /// The next step applies the decision table to the current resource.
     Deciding(Attempt),
     /// The caller executes the write of this decision.
     Writing(Box<Pending>),
+    /// The caller carries out a step for the members of the bundle whose turn it is.
+    Bundle(Box<bundle::Turn<'t>>),
     /// The caller deletes these former versions. The outcome lists none of them yet.
     Pruning(Box<Outcome>, Vec<(Target, Pruned)>),
     /// Every resource has its outcome.
@@ -169,6 +177,8 @@ struct Pending {
     /// The desired generation, if the manifest was rendered.
     desired: Option<Generation>,
     record: Record,
+    /// What became of the members, if the resource is a bundle.
+    report: Option<Report>,
 }
 
 /// The object that `resources.<name>` shows when the turn of a resource is over.
@@ -239,6 +249,11 @@ impl<'t> Planner<'t> {
                     let command = Command::Delete { targets, propagation: PropagationPolicy::Background };
                     let resource = self.resource().name.clone();
                     return Next::Write(Box::new(Write { resource, purpose: Purpose::Prune, command }));
+                }
+                State::Bundle(_) => {
+                    if let Some(next) = self.bundle_step(scope) {
+                        return next;
+                    }
                 }
                 State::Done => return Next::Done,
             }

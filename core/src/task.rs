@@ -478,6 +478,7 @@ impl Task {
                 || matches!(gates.recreate, Some(Recreate::When(_)))
                 || resource.retention.is_some()
                 || resource.owner.is_some()
+                || resource.bundle.is_some()
         })
     }
 

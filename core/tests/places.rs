@@ -382,6 +382,7 @@ fn decision(entry: &Value, live: Option<Value>) -> String {
                 }
             }
             Next::Write(step) => break Some(step),
+            Next::Bundle(step) => panic!("the task has no bundle: {step:?}"),
             Next::Done => break None,
         }
     };

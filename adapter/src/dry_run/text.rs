@@ -11,8 +11,8 @@ use serde_json::Value;
 
 use super::diff::{Change, ObjectDiff};
 use super::trace::{
-    ActionTrace, DecisionTrace, GateTrace, ParamSource, PhaseStatus, PhaseTrace, PreconditionTrace, RESOURCE_NOT_FOUND,
-    RequestTrace, ResourceTrace, Trace,
+    ActionTrace, DecisionTrace, GateTrace, MemberTrace, ParamSource, PhaseStatus, PhaseTrace, PreconditionTrace,
+    RESOURCE_NOT_FOUND, RequestTrace, ResourceTrace, Trace,
 };
 use style::{ADDED, BAD, FAINT, GOOD, HEAD, NOTABLE, REMOVED, styled};
 
@@ -59,6 +59,28 @@ impl fmt::Display for Text<'_> {
         }
         self.ending(f)
     }
+}
+
+/// The objects of a bundle, below the names of their steps.
+fn members(f: &mut Formatter<'_>, objects: &[MemberTrace]) -> fmt::Result {
+    let mut step = "";
+    for member in objects {
+        if member.step != step {
+            step = &member.step;
+            writeln!(f, "    {}", styled(HEAD, step))?;
+        }
+        let MemberTrace { object, decision, row, effect, readiness, why, .. } = member;
+        let word = match *effect {
+            "failed" => styled(BAD, effect),
+            "none" => styled(FAINT, &"unchanged"),
+            "deleted" | "deleting" | "disowned" => styled(REMOVED, effect),
+            _ => styled(GOOD, effect),
+        };
+        writeln!(f, "      {object:<50} {word}")?;
+        let why = if why.is_empty() { String::new() } else { format!(": {why}") };
+        writeln!(f, "        {}", styled(FAINT, format_args!("{decision} ({row}), {readiness}{why}")))?;
+    }
+    Ok(())
 }
 
 impl Text<'_> {
@@ -169,6 +191,7 @@ impl Text<'_> {
             }
             (result, _) => writeln!(f, "    Outcome:  {result}")?,
         }
+        members(f, &decision.objects)?;
         for (index, pruned) in decision.pruned.iter().enumerate() {
             let title = if index == 0 { "Pruned:" } else { "" };
             writeln!(f, "    {title:<9} {}: {}", pruned.name, pruned.because)?;

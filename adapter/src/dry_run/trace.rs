@@ -10,6 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use lifecycle_core::bundle::report::ObjectReport;
+
 use super::diff::ObjectDiff;
 use crate::redact::Redactor;
 use crate::transport::memory::ApplyResult;
@@ -212,9 +214,48 @@ pub struct DecisionTrace {
     /// The former versions that `retention` deleted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pruned: Vec<PrunedTrace>,
+    /// What became of the objects of a bundle.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub objects: Vec<MemberTrace>,
     /// Warnings to the author of the task.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
+}
+
+/// An object of a bundle.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct MemberTrace {
+    /// The object, such as `Deployment.apps team/web`.
+    pub object: String,
+    /// The step in which it was handled, such as `wave 0`.
+    pub step: String,
+    /// The decision with its reason; empty if the pass decided nothing.
+    pub decision: String,
+    /// The number of the matching row of the table of bundles; empty if the pass decided nothing.
+    pub row: &'static str,
+    /// What became of the object.
+    pub effect: &'static str,
+    /// Whether the object is ready.
+    pub readiness: &'static str,
+    /// Why it is not ready, or why it failed; empty if there is nothing to say.
+    pub why: String,
+}
+
+impl MemberTrace {
+    fn of(member: &ObjectReport) -> Self {
+        let (readiness, why) = member.readiness();
+        let failure = member.effect.failure().map(ToString::to_string);
+        let verdict = member.verdict.as_ref();
+        Self {
+            object: member.identity.to_string(),
+            step: member.step.to_string(),
+            decision: verdict.map(|(_, decision)| decision.to_string()).unwrap_or_default(),
+            row: verdict.map(|(row, _)| row.number()).unwrap_or_default(),
+            effect: member.effect.as_str(),
+            readiness,
+            why: failure.unwrap_or_else(|| why.to_owned()),
+        }
+    }
 }
 
 /// A former version that `retention` deleted.
@@ -359,6 +400,9 @@ impl Trace {
                 gate.readings.iter_mut().for_each(|reading| redact(&mut reading.value));
             }
             decision.pruned.iter_mut().for_each(|pruned| redact(&mut pruned.name));
+            for object in &mut decision.objects {
+                [&mut object.object, &mut object.decision, &mut object.why].into_iter().for_each(redact);
+            }
             any(&mut decision.warnings);
         }
         for action in &mut self.post_actions {

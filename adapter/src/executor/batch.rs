@@ -34,11 +34,9 @@ pub async fn inspect_all<T: Transport>(
     set: &str,
     deadline: Instant,
 ) -> Vec<Result<Option<String>, WriteError>> {
-    stream::iter(inspections)
-        .map(|inspection| inspect(transport, inspection, set, deadline))
-        .buffered(CONCURRENT_INSPECTIONS)
-        .collect()
-        .await
+    // Collected, because the compiler cannot prove that a future with the closure in it is `Send`. None starts yet.
+    let all: Vec<_> = inspections.iter().map(|inspection| inspect(transport, inspection, set, deadline)).collect();
+    stream::iter(all).buffered(CONCURRENT_INSPECTIONS).collect().await
 }
 
 async fn inspect<T: Transport>(

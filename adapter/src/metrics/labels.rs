@@ -204,6 +204,11 @@ impl PreconditionLabels {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct ResourceLabels {
+    pub(super) resource: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct KindLabels {
     resource_type: String,
 }

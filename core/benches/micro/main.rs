@@ -266,6 +266,7 @@ fn next_step(planner: &mut Planner<'_>, scope: &mut Scope, observations: &[Obser
                 }
             }
             Next::Write(step) => return Some(*step),
+            Next::Bundle(step) => panic!("the task has no bundle: {step:?}"),
             Next::Done => return None,
         }
     }

@@ -5,8 +5,8 @@
 //! | finding | consequence |
 //! | --- | --- |
 //! | two objects of one identity | each pass would write one over the other: the bundle fails |
-//! | an instance or an object in a namespace that is applied before its type or namespace | its wave would wait for ever for what a later wave brings |
-//! | an instance or an object in a namespace that is deleted after it | it goes with it, in whatever state it is |
+//! | an instance or an object in a namespace that is applied before its type or namespace | its wave would wait for ever for what a later wave brings: the bundle fails |
+//! | an instance or an object in a namespace that is deleted after it | it goes with it, in whatever state it is: the bundle fails |
 
 use std::collections::BTreeMap;
 

@@ -76,6 +76,21 @@ pub enum Effect {
 }
 
 impl Effect {
+    /// The effect's name in logs and traces.
+    #[must_use]
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Created => "created",
+            Self::Updated { .. } => "updated",
+            Self::Recreated => "recreated",
+            Self::Deleted => "deleted",
+            Self::Deleting => "deleting",
+            Self::Disowned => "disowned",
+            Self::Failed(_) => "failed",
+        }
+    }
+
     /// The failure of the write, if it failed.
     #[must_use]
     pub fn failure(&self) -> Option<&Failure> {

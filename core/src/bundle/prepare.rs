@@ -36,6 +36,7 @@ pub fn prepare(objects: Vec<Value>, setting: &Setting<'_>) -> Result<Vec<Rendere
         }
     }
     faults.extend(checks::duplicates(&prepared));
+    faults.extend(checks::deadlocks(&prepared));
     if faults.is_empty() { Ok(prepared) } else { Err(faults) }
 }
 

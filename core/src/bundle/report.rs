@@ -6,7 +6,9 @@ use serde_json::{Value, json};
 
 use super::identity::Identity;
 use super::member::Effect;
-use super::table::{Decision, Row, SkipReason};
+use super::table::{Decision, Intent, Row, SkipReason};
+use crate::decision::Failure;
+use crate::outcome::OutcomeResult;
 use crate::readiness::{Judgement, Readiness};
 
 /// One object after a pass.
@@ -33,16 +35,51 @@ pub struct Report {
     pub steps: Vec<Arc<str>>,
     /// What kept the pass from coming to its end, in words; `None` if it did.
     pub stopped: Option<String>,
+    /// Whether something of others would have gone with an object, which is why it was not deleted.
+    pub is_blocked: bool,
+    /// Why the parent could not be written, or something not be looked at before a deletion.
+    pub failure: Option<Failure>,
 }
 
 impl Report {
-    /// Whether a write was refused.
+    /// The failure of the pass, if something failed: the first one, with what stopped the pass.
     #[must_use]
-    pub fn has_failed(&self) -> bool {
-        self.objects.iter().any(|object| object.effect.failure().is_some())
+    pub fn failure(&self) -> Option<Failure> {
+        let of_objects = self.objects.iter().filter_map(|object| object.effect.failure());
+        let first = self.failure.as_ref().into_iter().chain(of_objects).next()?;
+        let failed = self.objects.iter().filter(|object| object.effect.failure().is_some()).count();
+        let others = if failed > 1 { format!(" (and {} others)", failed - 1) } else { String::new() };
+        let message = self.stopped.as_deref().unwrap_or(&first.message);
+        Some(Failure::new(first.reason, format!("{message}{others}")))
     }
 
-    /// The bundle as `resources.<name>` shows it to expressions.
+    /// Whether an object of the bundle is on the cluster.
+    #[must_use]
+    pub fn has_members(&self) -> bool {
+        self.objects.iter().any(|object| object.judgement.is_some())
+    }
+
+    /// What became of the bundle's objects as a whole, if nothing failed and the parent was not written.
+    #[must_use]
+    pub fn result(&self, intent: Intent) -> OutcomeResult {
+        let has = |wanted: fn(&Effect) -> bool| self.objects.iter().any(|object| wanted(&object.effect));
+        let is_complete = self.stopped.is_none();
+        match intent {
+            Intent::Apply if has(|effect| *effect != Effect::None) => OutcomeResult::Updated,
+            Intent::Delete if has(|effect| matches!(effect, Effect::Deleted | Effect::Deleting)) => {
+                if is_complete {
+                    OutcomeResult::Deleted
+                } else {
+                    OutcomeResult::Deleting
+                }
+            }
+            Intent::Disown if has(|effect| *effect == Effect::Disowned) => OutcomeResult::Disowned,
+            Intent::Apply | Intent::Delete | Intent::Disown if is_complete => OutcomeResult::Skipped,
+            Intent::Apply | Intent::Delete | Intent::Disown => OutcomeResult::Waiting,
+        }
+    }
+
+    /// What `resources.<name>` shows of the objects to expressions.
     #[must_use]
     pub fn shown(&self) -> Value {
         let objects: Vec<Value> = self.objects.iter().map(ObjectReport::shown).collect();
@@ -50,13 +87,28 @@ impl Report {
         let drift = drifted.map(|(object, fields)| json!({ "object": object.identity.to_string(), "fields": fields }));
         let waves: Vec<Value> = self.steps.iter().map(|step| self.wave(step)).collect();
         json!({
-            "ready": self.stopped.is_none() && !self.has_failed(),
+            "ready": self.stopped.is_none() && self.failure().is_none(),
             "why": self.stopped.clone().unwrap_or_default(),
             "objects": objects,
             "waves": waves,
             "drift": drift.collect::<Vec<_>>(),
         })
     }
+}
+
+/// The parent as `resources.<name>` shows it: with what became of the members instead of its own data. Without a report, nothing was
+/// decided about them yet.
+#[must_use]
+pub fn shown(mut parent: Value, report: Option<&Report>) -> Value {
+    let members = report.map_or_else(
+        || json!({ "ready": false, "why": "nothing was decided about its objects in this pass", "objects": [], "waves": [], "drift": [] }),
+        Report::shown,
+    );
+    if let (Value::Object(parent), Value::Object(members)) = (&mut parent, members) {
+        parent.remove("data");
+        parent.extend(members);
+    }
+    parent
 }
 
 impl Report {
@@ -69,6 +121,12 @@ impl Report {
 }
 
 impl ObjectReport {
+    /// The object's readiness, and why, in words.
+    #[must_use]
+    pub fn readiness(&self) -> (&'static str, &str) {
+        self.judgement.as_ref().map_or(("Absent", ""), |judgement| (word(judgement.readiness), judgement.why.as_str()))
+    }
+
     /// Whether the object is ready, or has served.
     fn is_ready(&self) -> bool {
         let has_served = matches!(self.verdict, Some((_, Decision::Skip(SkipReason::Completed))));
@@ -77,10 +135,7 @@ impl ObjectReport {
 
     fn shown(&self) -> Value {
         let Identity { kind, namespace, name } = &self.identity;
-        let (readiness, why) = match &self.judgement {
-            Some(judgement) => (word(judgement.readiness), judgement.why.as_str()),
-            None => ("Absent", ""),
-        };
+        let (readiness, why) = self.readiness();
         let decision = self.verdict.as_ref().map(|(_, decision)| decision.to_string());
         let why = self.effect.failure().map_or_else(|| why.to_owned(), ToString::to_string);
         json!({

@@ -99,6 +99,10 @@ pub struct Session<'t> {
     /// The steps and intervals of which objects are applied again.
     due: BTreeSet<(Arc<str>, SignedDuration)>,
     stopped: Option<String>,
+    /// Whether an inspection found something of others.
+    is_blocked: bool,
+    /// Why the parent could not be written, or something not be looked at.
+    failure: Option<Failure>,
     /// Whether nothing may be written any more, not even the parent.
     is_over: bool,
 }
@@ -133,6 +137,8 @@ impl<'t> Session<'t> {
             tried: BTreeMap::new(),
             due: BTreeSet::new(),
             stopped: None,
+            is_blocked: false,
+            failure: None,
             is_over: false,
         };
         if intent == Intent::Apply {
@@ -232,8 +238,15 @@ impl<'t> Session<'t> {
         let questions = std::mem::take(&mut step.inspections).len();
         let unanswered = (found.len() < questions).then(|| "it is not known what would go".to_owned());
         let obstacle = found.into_iter().find_map(|found| match found {
-            Ok(found) => found,
-            Err(failure) => Some(failure.to_string()),
+            Ok(found) => {
+                self.is_blocked |= found.is_some();
+                found
+            }
+            Err(failure) => {
+                let why = failure.to_string();
+                self.failure = Some(failure);
+                Some(why)
+            }
         });
         if let Some(obstacle) = obstacle.or(unanswered) {
             let why = format!("{}: {obstacle}", step.name);
@@ -250,6 +263,7 @@ impl<'t> Session<'t> {
             }
             Err(failure) => {
                 self.stop(&format!("the parent: {failure}"));
+                self.failure = Some(failure);
                 self.is_over = true;
             }
         }
@@ -441,6 +455,12 @@ impl<'t> Session<'t> {
         if self.parent.is_changed() { Next::WriteParent } else { Next::Done }
     }
 
+    /// The value of the label that members carry.
+    #[must_use]
+    pub fn set(&self) -> &str {
+        &self.setting.set
+    }
+
     /// What the pass did.
     #[must_use]
     pub fn into_report(self) -> Report {
@@ -455,7 +475,13 @@ impl<'t> Session<'t> {
                 judgement,
             }
         });
-        Report { objects: objects.collect(), steps: self.names, stopped: self.stopped }
+        Report {
+            objects: objects.collect(),
+            steps: self.names,
+            stopped: self.stopped,
+            is_blocked: self.is_blocked,
+            failure: self.failure,
+        }
     }
 }
 

@@ -44,6 +44,7 @@ fn outcome(resource: &str, decision: Decision, result: OutcomeResult) -> Outcome
         finalized,
         gates: Vec::new(),
         pruned: Vec::new(),
+        bundle: None,
         versions: 1,
         is_foreign: false,
         warnings: Vec::new(),

@@ -22,7 +22,7 @@ impl Planner<'_> {
             .versions(self.position(), &pending.owned.places)
             .iter()
             .any(|version| version.is_terminating() && !version.is_disowned());
-        let Pending { decided, place: (namespace, name), owned, record, .. } = pending;
+        let Pending { decided, place: (namespace, name), owned, record, report, .. } = pending;
         if let After::Now(version) = after {
             self.show(self.position(), version.map(Version::into_object), scope);
         }
@@ -65,6 +65,7 @@ impl Planner<'_> {
             versions: owned.places.len(),
             is_foreign: owned.is_foreign,
             pruned: Vec::new(),
+            bundle: report.map(Box::new),
             warnings,
         };
         if expired.is_empty() {

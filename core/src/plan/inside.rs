@@ -9,6 +9,7 @@
 use serde_json::Value;
 
 use super::{Planner, query, reads};
+use crate::bundle::report::shown;
 use crate::decision::{Decision, FailReason, Failure, SkipReason, WaitReason};
 use crate::nested;
 use crate::outcome::OutcomeResult;
@@ -170,6 +171,10 @@ impl Planner<'_> {
             return;
         }
         self.shown_inside.remove(name);
+        // What a bundle is to expressions has to be there before its turn, too.
+        let is_bundle = self.task.resources[index].bundle.is_some();
+        let object =
+            object.map(|object| if is_bundle && object.get("ready").is_none() { shown(object, None) } else { object });
         scope.set_member("resources", name, object);
     }
 }

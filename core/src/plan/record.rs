@@ -18,7 +18,7 @@ impl Planner<'_> {
         let pending = match std::mem::replace(&mut self.state, State::Done) {
             State::Writing(pending) => *pending,
             State::Pruning(outcome, expired) => return self.pruned(*outcome, expired, executed),
-            state @ (State::Reading | State::Deciding(_) | State::Done) => {
+            state @ (State::Reading | State::Deciding(_) | State::Bundle(_) | State::Done) => {
                 // The caller recorded a result without a write; the state stays.
                 self.state = state;
                 return;

@@ -119,6 +119,7 @@ fn outcome(resource: &Resource, (row, decision, result): (Row, Decision, Outcome
         finalized: false,
         gates: Vec::new(),
         pruned: Vec::new(),
+        bundle: None,
         warnings: Vec::new(),
     }
 }

@@ -3,6 +3,7 @@
 
 mod apply;
 mod belonging;
+mod bundle;
 mod current;
 mod deletion;
 mod destinations;

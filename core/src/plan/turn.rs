@@ -2,6 +2,7 @@
 //!
 //! In: what was observed. Out: a write that is ready, or the resource's end. What fails here is an outcome of the resource.
 
+use super::bundle;
 use super::decide::{Seen, current, decide};
 use super::gates::{Context, Examination};
 use super::owned::Ownership;
@@ -38,6 +39,8 @@ impl Planner<'_> {
         let record = std::mem::take(&mut examined.record);
         let desired = examined.desired.as_ref().map(|desired| desired.generation);
         let place = self.place(&decided.decision, examined.desired.as_ref(), &versions);
+        let bundle = self.resource().bundle.as_ref().zip(bundle::intent(&decided.decision));
+        let parent = bundle.and(examined.desired.clone());
         let (command, result) = match self.command(&decided.decision, examined, owner.as_ref(), &versions) {
             Ok(command) => (command, unwritten(&decided.decision)),
             Err(failure) => {
@@ -46,7 +49,12 @@ impl Planner<'_> {
             }
         };
         let owned = Ownership { desired: None, ..owned };
-        let pending = Pending { attempt, decided, place, owned, desired, record };
+        let is_refused = matches!(result, OutcomeResult::Failed(_));
+        let pending = Pending { attempt, decided, place, owned, desired, record, report: None };
+        if let Some((bundle, intent)) = bundle.filter(|_| !is_refused) {
+            self.begin_bundle(bundle::Decided { bundle, intent, pending, desired: parent, command }, scope);
+            return None;
+        }
         match command {
             None => {
                 self.conclude(pending, result, After::AsObserved, scope);

@@ -35,6 +35,7 @@ fn first(post: &Value) -> Progress<PostReport> {
         finalized: false,
         gates: Vec::new(),
         pruned: Vec::new(),
+        bundle: None,
         versions: 1,
         is_foreign: false,
         warnings: Vec::new(),

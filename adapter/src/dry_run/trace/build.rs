@@ -18,9 +18,9 @@ use lifecycle_language::cel::one_line;
 use serde_json::{Map, Value};
 
 use super::{
-    ActionTrace, CaptureTrace, DecisionTrace, EventTrace, GateTrace, OperationTrace, ParamSource, PhaseStatus,
-    PhaseTrace, PreconditionTrace, PrunedTrace, RESOURCE_NOT_FOUND, ReadingTrace, ReportTrace, RequestTrace,
-    ResourceTrace, Trace,
+    ActionTrace, CaptureTrace, DecisionTrace, EventTrace, GateTrace, MemberTrace, OperationTrace, ParamSource,
+    PhaseStatus, PhaseTrace, PreconditionTrace, PrunedTrace, RESOURCE_NOT_FOUND, ReadingTrace, ReportTrace,
+    RequestTrace, ResourceTrace, Trace,
 };
 use crate::dry_run::diff;
 use crate::fetch::CallRecord;
@@ -240,6 +240,7 @@ impl Recording<'_> {
             gates: gates.collect(),
             versions: outcome.versions,
             pruned: pruned.collect(),
+            objects: outcome.bundle.iter().flat_map(|bundle| &bundle.objects).map(MemberTrace::of).collect(),
             warnings: outcome.warnings.iter().map(ToString::to_string).collect(),
         }
     }

@@ -74,6 +74,7 @@ async fn pass(task: &Task, transport: &impl Transport, deleting: bool) -> Vec<St
                 let executed = execute(transport, step.command, deadline).await;
                 planner.record(&mut scope, executed);
             }
+            Next::Bundle(step) => panic!("the task has no bundle: {step:?}"),
             Next::Done => {
                 let outcomes = planner.into_outcomes().into_iter();
                 let told = |failure: &_| format!("{failure}");

@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::bundle::applyset;
-use crate::bundle::member::Effect;
 use crate::bundle::policy::{Policies, Update};
 use crate::bundle::prepare::prepare;
 use crate::decision::FailReason;
@@ -245,17 +244,7 @@ fn ready(world: &mut World, name: &str) {
 }
 
 fn effects(report: &Report) -> Vec<String> {
-    let word = |effect: &Effect| match effect {
-        Effect::None => "none",
-        Effect::Created => "created",
-        Effect::Updated { .. } => "updated",
-        Effect::Recreated => "recreated",
-        Effect::Deleted => "deleted",
-        Effect::Deleting => "deleting",
-        Effect::Disowned => "disowned",
-        Effect::Failed(_) => "failed",
-    };
-    report.objects.iter().map(|object| format!("{} {}", object.identity.name, word(&object.effect))).collect()
+    report.objects.iter().map(|object| format!("{} {}", object.identity.name, object.effect.as_str())).collect()
 }
 
 #[test]
@@ -808,7 +797,7 @@ fn namespace_that_members_lack_is_created_once_and_stays() {
             }
         }
         assert_eq!(batches, expected);
-        assert!(session.into_report().has_failed());
+        assert!(session.into_report().failure().is_some());
     }
 }
 

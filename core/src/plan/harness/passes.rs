@@ -4,10 +4,16 @@
 use serde_json::{Value, json};
 
 use super::store::Store;
+use crate::bundle::applyset::PART_OF;
+use crate::bundle::identity::Identity;
+use crate::bundle::session::Inspection;
 use crate::id::Generation;
 use crate::keys;
 use crate::manifest::Stamp;
+use crate::object_ref::ObjectRef;
+use crate::observation::Described as _;
 use crate::outcome::Outcome;
+use crate::plan::bundle::{BundleAnswer, BundleStep};
 use crate::plan::{Next, Planner, Read, Write};
 use crate::task::Task;
 use crate::task::compile::{Surroundings, compile};
@@ -151,13 +157,55 @@ pub fn pass_of(task: &Task, store: &mut Store, stamp: Stamp, variables: &[(&str,
     let mut scope = scope(store, stamp.generation.0, variables);
     let mut planner = Planner::new(task, stamp);
     let mut calls = Vec::new();
-    while let Some(step) = next_step(&mut planner, store, &mut scope) {
+    loop {
         let before = store.log.len();
-        let executed = store.execute(step.command);
-        calls.extend(store.log[before..].iter().map(|call| (step.resource.clone(), call.clone())));
-        planner.record(&mut scope, executed);
+        let resource = match planner.next(&mut scope) {
+            Next::Read(reads) => {
+                observe(&mut planner, store, &mut scope, reads);
+                continue;
+            }
+            Next::Write(step) => {
+                let executed = store.execute(step.command);
+                planner.record(&mut scope, executed);
+                step.resource
+            }
+            Next::Bundle(step) => {
+                planner.answer(answer(store, step));
+                "members".to_owned()
+            }
+            Next::Done => break,
+        };
+        calls.extend(store.log[before..].iter().map(|call| (resource.clone(), call.clone())));
     }
     Pass { outcomes: planner.into_outcomes(), scope, calls }
+}
+
+fn observe(planner: &mut Planner<'_>, store: &Store, scope: &mut Scope, reads: Vec<Read>) {
+    for Read { resource, query } in reads {
+        planner.observe(scope, resource, store.find(&query));
+    }
+}
+
+/// Carries out a step for the members of a bundle. Inspections find what the store holds in other sets.
+pub fn answer(store: &mut Store, step: BundleStep) -> BundleAnswer {
+    match step {
+        BundleStep::Read(queries) => BundleAnswer::Read(queries.iter().map(|query| store.find(query)).collect()),
+        BundleStep::Write(commands) => {
+            BundleAnswer::Written(commands.into_iter().map(|command| store.execute(command)).collect())
+        }
+        BundleStep::Inspect(inspections, set) => {
+            let objects = store.objects();
+            let found = |inspection: &Inspection| {
+                let is_inside = |object: &&Value| match inspection {
+                    Inspection::Instances(types) => types.matches(&Identity::from(ObjectRef::of(object)).kind),
+                    Inspection::Namespace(name) => object["metadata"]["namespace"] == json!(name),
+                };
+                let mut others = objects.iter().filter(|object| object.label(PART_OF) != Some(&set)).filter(is_inside);
+                others.next().map(|object| format!("{} is not the bundle's", ObjectRef::of(object)))
+            };
+            BundleAnswer::Inspected(inspections.iter().map(|inspection| Ok(found(inspection))).collect())
+        }
+    }
 }
 
 /// Returns a live object for a store, with these labels and this generation annotation.
@@ -210,12 +258,9 @@ pub fn first_step<'t>(task: &'t Task, store: &Store, scope: &mut Scope) -> (Plan
 pub fn next_step(planner: &mut Planner<'_>, store: &Store, scope: &mut Scope) -> Option<Write> {
     loop {
         match planner.next(scope) {
-            Next::Read(reads) => {
-                for Read { resource, query } in reads {
-                    planner.observe(scope, resource, store.find(&query));
-                }
-            }
+            Next::Read(reads) => observe(planner, store, scope, reads),
             Next::Write(step) => return Some(*step),
+            Next::Bundle(step) => panic!("the members of a bundle are written by a whole pass: {step:?}"),
             Next::Done => return None,
         }
     }

@@ -57,6 +57,7 @@ impl Stores {
                     let executed = self.execute(step.command);
                     planner.record(&mut scope, executed);
                 }
+                Next::Bundle(step) => panic!("the task has no bundle: {step:?}"),
                 Next::Done => return planner.into_outcomes(),
             }
         }

@@ -152,6 +152,7 @@ fn disowned_objects_are_not_queried_for_an_invalid_resource_id() {
                     }
                 }
                 Next::Write(step) => break Some(step),
+                Next::Bundle(step) => panic!("the task has no bundle: {step:?}"),
                 Next::Done => break None,
             }
         };

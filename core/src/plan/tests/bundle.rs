@@ -1,0 +1,189 @@
+//! Bundles in a task: the parent by the gates of the entry, its members by the session.
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use serde_json::{Value, json};
+
+use super::passes::{Pass, assert_settled, config_map, gated, pass, task, when, with, yes};
+use super::store::Store;
+use crate::bundle::applyset;
+use crate::task::Task;
+
+/// A set of two ConfigMaps and an object of a later wave that is ready once somebody says so.
+fn monitoring() -> Value {
+    let map = |name: &str| {
+        json!({
+            "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": name },
+            "data": { "stage": "{{ .stage }}" },
+        })
+    };
+    let text = "apiVersion: example.io/v1\nkind: Foo\nmetadata:\n  name: c\n  namespace: team\n  annotations:\n    \
+                hyperfleet.io/apply-order: '1'\n    hyperfleet.io/status-hint: has-ready-condition\n";
+    json!({
+        "name": "monitoring",
+        "bundle": { "namespace": "team", "name": "parent", "manifests": [map("a"), map("b"), text] },
+        "lifecycle": { "delete": when("deleting"), "orphan": when("disowning") },
+    })
+}
+
+fn alone() -> Task {
+    task(&[monitoring()])
+}
+
+fn calls(pass: &Pass) -> Vec<&str> {
+    pass.calls.iter().map(|(_, call)| call.as_str()).collect()
+}
+
+fn ready(store: &mut Store) {
+    store.change("c", &json!({ "status": { "conditions": [{ "type": "Ready", "status": "True" }] } }));
+}
+
+/// A store with the whole bundle.
+fn settled(task: &Task) -> Store {
+    let mut store = Store::with([]);
+    pass(task, &mut store, 1, &[]);
+    ready(&mut store);
+    pass(task, &mut store, 1, &[]);
+    store
+}
+
+#[test]
+fn members_follow_the_parent_as_far_as_they_are_ready() {
+    let (task, mut store) = (alone(), Store::with([]));
+    let first = pass(&task, &mut store, 1, &[]);
+    assert_eq!(calls(&first), ["create parent", "create a", "create b", "create c"]);
+    assert_eq!(first.result().2, "waiting");
+    assert_eq!(first.outcomes[0].reason(), "wave 1: Foo.example.io team/c: it has no condition Ready yet");
+    assert_eq!(first.visible("monitoring").unwrap()["ready"], false);
+    ready(&mut store);
+    let second = pass(&task, &mut store, 1, &[]);
+    assert_eq!((calls(&second), second.result().2), (vec![], "skipped"));
+    let shown = second.visible("monitoring").unwrap();
+    assert_eq!((&shown["ready"], shown.get("data")), (&json!(true), None));
+    assert_eq!(shown["waves"][0], json!({ "name": "wave 0", "objects": 2, "ready": 2 }));
+    assert_eq!(shown["objects"][0]["name"], "a");
+    assert_settled(&task, &mut store, 1, &[]);
+}
+
+#[test]
+fn changed_param_is_applied_without_a_new_generation() {
+    let task = alone();
+    let mut store = settled(&task);
+    let changed = pass(&task, &mut store, 1, &[("stage", json!("two"))]);
+    assert_eq!((calls(&changed), changed.result().2), (vec!["update a", "update b"], "updated"));
+    assert_eq!(store.object("a")["data"]["stage"], "two");
+}
+
+#[test]
+fn new_generation_writes_the_parent_first() {
+    let task = alone();
+    let mut store = settled(&task);
+    let newer = pass(&task, &mut store, 2, &[("stage", json!("two"))]);
+    assert_eq!(calls(&newer), ["update parent", "update a", "update b"]);
+    assert_eq!(newer.result().2, "updated");
+}
+
+#[test]
+fn event_of_an_older_generation_writes_nothing() {
+    let task = alone();
+    let mut store = settled(&task);
+    pass(&task, &mut store, 2, &[]);
+    let late = pass(&task, &mut store, 1, &[("stage", json!("two"))]);
+    assert!(late.calls.is_empty(), "{:?}", late.calls);
+    assert_eq!(late.outcomes[0].decision.reason(), "StaleEvent");
+}
+
+#[test]
+fn deletion_ends_with_the_parent() {
+    let task = alone();
+    let mut store = settled(&task);
+    store.hold("c");
+    let first = pass(&task, &mut store, 1, &yes("deleting"));
+    assert_eq!((calls(&first), first.result().2), (vec!["delete c", "delete a", "delete b"], "deleting"));
+    assert!(!first.outcomes[0].finalized);
+    store.remove("c");
+    let second = pass(&task, &mut store, 1, &yes("deleting"));
+    assert_eq!((calls(&second), second.result().2), (vec!["delete parent"], "deleted"));
+    assert!(second.visible("monitoring").is_none());
+    let third = pass(&task, &mut store, 1, &yes("deleting"));
+    assert!(third.calls.is_empty() && third.outcomes[0].finalized);
+    assert!(store.objects().is_empty());
+}
+
+#[test]
+fn deletion_finds_members_whose_parent_somebody_deleted() {
+    let task = alone();
+    let mut store = settled(&task);
+    store.remove("parent");
+    let first = pass(&task, &mut store, 1, &yes("deleting"));
+    assert_eq!((calls(&first), first.result().2), (vec!["delete c", "delete a", "delete b"], "deleted"));
+    assert!(!first.outcomes[0].finalized, "the next event makes sure");
+    assert!(pass(&task, &mut store, 1, &yes("deleting")).outcomes[0].finalized);
+}
+
+#[test]
+fn disowned_bundle_is_left_alone_for_ever() {
+    let task = alone();
+    let mut store = settled(&task);
+    let first = pass(&task, &mut store, 1, &yes("disowning"));
+    assert_eq!(calls(&first), ["disown a", "disown b", "disown c", "disown parent"]);
+    assert!(first.outcomes[0].finalized);
+    for name in ["a", "b", "c", "parent"] {
+        let labels = &store.object(name)["metadata"]["labels"];
+        assert!(labels.get("hyperfleet.io/adapter").is_none() && labels.get(applyset::PART_OF).is_none(), "{labels}");
+    }
+    let later = pass(&task, &mut store, 2, &[("stage", json!("two"))]);
+    assert!(later.calls.is_empty(), "{:?}", later.calls);
+}
+
+#[test]
+fn failure_names_wave_and_object_and_stops_no_other_deletion() {
+    let task = task(&[monitoring(), config_map("other")]);
+    let mut store = Store::with([]);
+    store.refuse.push("create a".to_owned());
+    let failed = pass(&task, &mut store, 1, &[]);
+    let failure = failed.outcomes[0].failure().unwrap();
+    assert!(failure.message.starts_with("wave 0: ConfigMap team/a: "), "{failure}");
+    assert_eq!(failed.outcomes[1].failed_earlier.as_deref(), Some("monitoring"));
+}
+
+#[test]
+fn bad_object_keeps_the_whole_bundle_from_being_written() {
+    let bad = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": {
+        "name": "bad", "annotations": { "hyperfleet.io/apply-order": "first" },
+    } });
+    let mut entry = monitoring();
+    entry["bundle"]["manifests"].as_array_mut().unwrap().push(bad);
+    let (task, mut store) = (task(&[entry]), Store::with([]));
+    let failed = pass(&task, &mut store, 1, &[]);
+    assert!(failed.calls.is_empty());
+    let failure = failed.outcomes[0].failure().unwrap();
+    assert!(failure.message.contains("ConfigMap team/bad: the annotation `hyperfleet.io/apply-order`"), "{failure}");
+}
+
+#[test]
+fn list_that_fails_keeps_everything_as_it_is() {
+    let task = alone();
+    let mut store = settled(&task);
+    store.unreadable.push("Foo".to_owned());
+    for variables in [&[("stage", json!("two"))], &yes("deleting"), &yes("disowning")] {
+        let failed = pass(&task, &mut store, 1, variables);
+        assert!(failed.calls.is_empty(), "{:?}", failed.calls);
+        let failure = failed.outcomes[0].failure().unwrap();
+        assert!(failure.message.starts_with("failed to list the bundle's objects of the kind"), "{failure}");
+        assert!(!failed.outcomes[0].finalized);
+    }
+}
+
+#[test]
+fn gate_of_a_later_entry_reads_the_bundle() {
+    let waiting = with(config_map("after"), json!({ "when": { "expression": "resources.monitoring.ready" } }));
+    let waiting = gated(waiting, "delete", "deleting && !has(resources.monitoring)");
+    let (task, mut store) = (task(&[monitoring(), waiting]), Store::with([]));
+    pass(&task, &mut store, 1, &[]);
+    assert!(!store.names().contains(&"after"));
+    ready(&mut store);
+    pass(&task, &mut store, 1, &[]);
+    assert!(store.names().contains(&"after"));
+    pass(&task, &mut store, 1, &yes("deleting"));
+    assert!(store.objects().is_empty(), "{:?}", store.names());
+}
