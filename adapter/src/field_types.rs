@@ -18,6 +18,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use lifecycle_config::diagnostics::{Diagnostics, Severity};
 use lifecycle_config::document::scalar::Tag;
 use lifecycle_config::document::{Content, Document, Node as Written, Path, Segment as Step};
+use lifecycle_core::bundle::render::is_list;
 use lifecycle_core::task::{Manifest, Task};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -210,19 +211,41 @@ pub fn lint(task: &Task, document: &Document) -> Diagnostics {
             let mut specimen = specimen(written);
             specimen["apiVersion"] = Value::from(kind.api_version());
             specimen["kind"] = Value::from(kind.kind.as_str());
-            for fault in faults(&specimen).iter().filter(|fault| is_certain(fault)) {
-                let at = fault.path.segments().iter().fold(path.clone(), |path, step| match step {
-                    Step::Key(key) => path.key(key),
-                    Step::Index(index) => path.index(*index),
-                });
-                let (is, wanted) = (describe(&fault.value), &fault.wanted);
-                let message = format!("is {is}, and Kubernetes wants {wanted}: it refuses the object");
-                let diagnostic = || document.diagnostic(Severity::Error, &at, message, help(fault));
-                diagnostics.push_with(Severity::Error, diagnostic);
-            }
+            report(&specimen, &path, document, &mut diagnostics);
+        }
+        let of_bundle = resource.bundle.iter().flat_map(|bundle| bundle.manifests.iter().enumerate());
+        for (index, _) in of_bundle.filter(|(_, manifest)| matches!(manifest, Manifest::Inline(_))) {
+            let path = path.key("bundle").key("manifests").index(index);
+            let Some(written) = document.node(&path) else { continue };
+            report_all(&specimen(written), &path, document, &mut diagnostics);
         }
     }
     diagnostics
+}
+
+/// Reports the fields of an object of a bundle, and of each item of a `List`.
+fn report_all(object: &Value, path: &Path, document: &Document, diagnostics: &mut Diagnostics) {
+    match object.get("items").and_then(Value::as_array).filter(|_| is_list(object)) {
+        Some(items) => {
+            let path = path.key("items");
+            let items = items.iter().enumerate();
+            items.for_each(|(index, item)| report_all(item, &path.index(index), document, diagnostics));
+        }
+        None => report(object, path, document, diagnostics),
+    }
+}
+
+fn report(object: &Value, path: &Path, document: &Document, diagnostics: &mut Diagnostics) {
+    for fault in faults(object).iter().filter(|fault| is_certain(fault)) {
+        let at = fault.path.segments().iter().fold(path.clone(), |path, step| match step {
+            Step::Key(key) => path.key(key),
+            Step::Index(index) => path.index(*index),
+        });
+        let (is, wanted) = (describe(&fault.value), &fault.wanted);
+        let message = format!("is {is}, and Kubernetes wants {wanted}: it refuses the object");
+        let diagnostic = || document.diagnostic(Severity::Error, &at, message, help(fault));
+        diagnostics.push_with(Severity::Error, diagnostic);
+    }
 }
 
 /// The value that a manifest's node renders to, with its templates as they are, and a value of the type of a tag in

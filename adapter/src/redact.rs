@@ -10,7 +10,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use lifecycle_core::task::{PayloadNode, PayloadSource, Task};
+use lifecycle_core::task::{Manifest, PayloadNode, PayloadSource, Task};
 use lifecycle_language::scope::Scope;
 use lifecycle_language::template::Template;
 use serde_json::{Map, Value};
@@ -47,7 +47,8 @@ impl Redactor {
             redactor.add(value);
         }
         for resource in &task.resources {
-            if let Some(tree) = resource.manifest.structure() {
+            let of_bundle = resource.bundle.iter().flat_map(|bundle| &bundle.manifests).flat_map(Manifest::structures);
+            for tree in resource.manifest.structure().into_iter().chain(of_bundle) {
                 tree.templates().into_iter().for_each(|template| redactor.add_rendered(template, scope));
             }
             let patches = resource.gates.patches.iter().flat_map(|patch| patch.document.templates());

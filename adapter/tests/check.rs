@@ -361,6 +361,13 @@ fn fields_of_another_type_are_reported_with_the_way_that_works() {
                 "help: write `!!bool \"{{ .n }}\"`".to_owned(),
             ],
         ),
+        (
+            task("3", "true").replace(
+                "resources:\n",
+                "resources:\n  - name: set\n    bundle:\n      manifests:\n        - {apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: ConfigMap, metadata: {name: x}, data: {a: 5}}]}\n",
+            ),
+            vec!["resources[0].bundle.manifests[0].items[0].data.a: is a number, and Kubernetes wants text".to_owned()],
+        ),
         (task("{{ .n }}", "true"), vec!["in a manifest, for a number, `!!int \"{{ … }}\"`".to_owned()]),
     ];
     for (task, expected) in cases {

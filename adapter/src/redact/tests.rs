@@ -45,6 +45,20 @@ fn refusal_that_quotes_a_secret_is_told_without_it() {
 }
 
 #[test]
+fn refusal_of_an_object_of_a_bundle_is_told_without_the_secret() {
+    let text = "params: [{name: token, source: env.TOKEN}]\nresources:\n  - name: a\n    bundle:\n      manifests:\n        - |\n          \
+                a: 1\n          ---\n          b: 'x-{{ .token | upper }}'\n        - {apiVersion: v1, kind: Pod, a: 'yy{{ .token | upper }}'}\n";
+    let surroundings = Surroundings { read: &|_| Err(String::new()), environment: &|_| Some("s3cret".to_owned()) };
+    let task = compile("task.yaml", text, &surroundings).task.unwrap();
+    let mut scope = Scope::new(jiff::Timestamp::UNIX_EPOCH);
+    scope.set("token", json!("s3cret"));
+    scope.conceal("token", true);
+    let redactor = Redactor::of(&task, &scope, []);
+    assert_eq!(redactor.text("got \"x-S3CRET\""), "got \"[redacted]\"");
+    assert_eq!(redactor.text("yyS3CRET"), "[redacted]");
+}
+
+#[test]
 fn data_of_a_secret_is_redacted_wherever_the_secret_is() {
     let secret = |password: &str| {
         json!({

@@ -29,8 +29,13 @@ pub(super) fn lint(linter: &mut Linter<'_>) {
             };
             let faults: Option<Vec<String>> = samples.iter().map(|sample| rule.fault(sample)).collect();
             let (Some(sample), Some([fault, ..])) = (samples.first(), faults.as_deref()) else { continue };
-            let manifest = path.key("manifest");
-            let place = linter.place_or(manifest.key("metadata").key(key), &manifest);
+            let place = if resource.bundle.is_some() {
+                let bundle = path.key("bundle");
+                linter.place_or(bundle.key(key), &bundle)
+            } else {
+                let manifest = path.key("manifest");
+                linter.place_or(manifest.key("metadata").key(key), &manifest)
+            };
             let shown: String = sample.chars().take(SHOWN).collect();
             let message = format!("gives names like \"{shown}\", which Kubernetes refuses: {fault}");
             // RFC 3339 writes these characters, which names may not have.

@@ -26,6 +26,14 @@ fn fixed(kind: &str, name: &str) -> String {
 const CONFIG_MAP: &str = "apiVersion: example.io/v1, kind: Config";
 const ROLE: &str = "apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole";
 
+/// The task with a bundle, which has these keys.
+fn bundle(keys: &str) -> String {
+    with_resources(format!(
+        "  - name: job\n    bundle:\n      manifests: [{{apiVersion: v1, kind: ConfigMap, metadata: {{name: x}}}}]{keys}\n    \
+         lifecycle: {{delete: {{when: {{expression: event.gone}}}}}}\n"
+    ))
+}
+
 pub(super) fn names() -> Vec<(&'static str, String)> {
     vec![
         ("an upper-case letter", fixed(CONFIG_MAP, "installJob")),
@@ -38,6 +46,7 @@ pub(super) fn names() -> Vec<(&'static str, String)> {
             "a namespace that is none",
             with_resources(resource("job", "").replace("{name: job}}", "{name: job, namespace: My_Space}}")),
         ),
+        ("the parent of a bundle", bundle("\n      name: My_Set\n      namespace: a.b")),
         (
             "a name in a text",
             with_resources("  - name: job\n    manifest: |\n      apiVersion: example.io/v1\n      kind: Config\n      metadata:\n        name: My_Map\n        labels: {tier: x}\n    discovery: {by_name: My_Map}\n".to_owned()),
@@ -88,6 +97,7 @@ pub(super) fn in_order() -> Vec<(&'static str, String)> {
             "a name that depends",
             named(CONFIG_MAP, "\"{{ if .region }}x{{ else }}Not_X{{ end }}-{{ .event.generation }}\""),
         ),
+        ("a bundle without keys", bundle("")),
         ("a role with a colon", fixed(ROLE, "\"example:Admin\"")),
         (
             "an entry that only patches",
