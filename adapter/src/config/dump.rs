@@ -97,16 +97,22 @@ pub(super) fn redacted(values: &Value) -> Value {
     values
 }
 
-/// Replaces each reference to a manifest file by the text of that file, which `read` returns.
+/// Replaces each reference to a manifest file, also in a bundle, by the text of that file, which `read` returns.
 pub(super) fn with_manifests(mut task: Value, read: &dyn Fn(&str) -> Result<String, String>) -> Value {
     for resource in task.get_mut("resources").and_then(Value::as_array_mut).into_iter().flatten() {
-        let Some(manifest) = resource.get_mut("manifest") else { continue };
-        let reference = manifest.get("ref").and_then(Value::as_str);
-        if let Some(Ok(text)) = reference.map(read) {
-            *manifest = Value::String(text);
+        if let Some(manifest) = resource.get_mut("manifest") {
+            with_text(manifest, read);
         }
+        let of_bundle = resource.pointer_mut("/bundle/manifests").and_then(Value::as_array_mut);
+        of_bundle.into_iter().flatten().for_each(|manifest| with_text(manifest, read));
     }
     task
+}
+
+fn with_text(manifest: &mut Value, read: &dyn Fn(&str) -> Result<String, String>) {
+    if let Some(Ok(text)) = manifest.get("ref").and_then(Value::as_str).map(read) {
+        *manifest = Value::String(text);
+    }
 }
 
 /// Formats the merged configuration as YAML, with secrets redacted.

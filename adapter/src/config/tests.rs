@@ -602,6 +602,19 @@ fn report_that_the_api_rejects_fails_check_but_not_load() {
 }
 
 #[test]
+fn dump_has_the_text_of_each_manifest_file() {
+    let task = serde_json::json!({ "resources": [
+        { "manifest": { "ref": "a" } },
+        { "bundle": { "manifests": [{ "ref": "b" }, { "kind": "Pod" }, "text", { "ref": "missing" }] } },
+    ] });
+    let read = |file: &str| if file == "missing" { Err(String::new()) } else { Ok(format!("text of {file}")) };
+    let dumped = super::dump::with_manifests(task, &read);
+    assert_eq!(dumped.pointer("/resources/0/manifest"), Some(&"text of a".into()));
+    let expected = serde_json::json!(["text of b", { "kind": "Pod" }, "text", { "ref": "missing" }]);
+    assert_eq!(dumped.pointer("/resources/1/bundle/manifests"), Some(&expected));
+}
+
+#[test]
 fn members_of_config_are_the_keys_of_the_deployment_file() {
     let schema = super::adapter_schema();
     for (mapping, members) in lifecycle_core::task::compile::CONFIG_MEMBERS {
