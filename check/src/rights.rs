@@ -1,35 +1,52 @@
 //! The rights that a task needs in Kubernetes, and no more.
 //!
-//! In: a compiled task. Out: for each resource the verbs that its reads and its reachable decisions need. Nothing fails.
+//! In: a compiled task. Out: for each resource the verbs that its reads and its reachable decisions need, and for each bundle
+//! those that its objects need; sentences about what no task file tells. Nothing fails.
 //! Resources on remote clusters need no right in this one, and are left out.
+
+mod members;
 
 use std::collections::BTreeSet;
 
+use lifecycle_core::id::GroupVersionKind;
 use lifecycle_core::task::kinds::is_namespaced;
 use lifecycle_core::task::{DiscoverBy, Resource, Task, TransportKind};
 use lifecycle_language::template::Template;
 
 use crate::reach::{Reach, reach};
 
-/// What the adapter must be allowed to do with the objects of one resource.
+/// What the adapter must be allowed to do with objects of one kind.
 #[derive(Debug)]
-pub struct Rights<'t> {
-    /// The resource of the task.
-    pub resource: &'t Resource,
-    /// The one namespace of its objects; none if only an event shows the namespace, or if they are in none.
-    pub namespace: Option<&'t str>,
+pub struct Rights {
+    /// The kind of the objects.
+    pub kind: GroupVersionKind,
+    /// The one namespace of the objects; none if only an event shows the namespace, or if they are in none.
+    pub namespace: Option<String>,
     /// The verbs, as RBAC spells them.
     pub verbs: BTreeSet<&'static str>,
 }
 
-/// The rights that each resource of a task needs, in the task's order.
+/// The rights that each resource of a task needs, in the task's order; after those for the parent of a bundle, those for its
+/// objects.
 #[must_use]
-pub fn rights(task: &Task) -> Vec<Rights<'_>> {
+pub fn rights(task: &Task) -> Vec<Rights> {
     let here = |reach: &Reach<'_>| matches!(reach.resource.transport, TransportKind::Kubernetes);
-    reach(task).iter().filter(|reach| here(reach)).map(of).collect()
+    let mut rights = Vec::new();
+    for reach in reach(task).iter().filter(|reach| here(reach)) {
+        rights.push(of(reach));
+        rights.extend(reach.resource.bundle.iter().flat_map(members::rights));
+    }
+    rights
 }
 
-fn of<'t>(reach: &Reach<'t>) -> Rights<'t> {
+/// What [`rights`] lacks, because only an event or the cluster tells, in sentences.
+#[must_use]
+pub fn unknown(task: &Task) -> Vec<String> {
+    let bundles = task.resources.iter().filter_map(|resource| Some((resource, resource.bundle.as_ref()?)));
+    bundles.flat_map(|(resource, bundle)| members::unknown(resource, bundle)).collect()
+}
+
+fn of(reach: &Reach<'_>) -> Rights {
     let resource = reach.resource;
     let mut verbs = BTreeSet::from([match resource.discovery.by {
         DiscoverBy::Name(_) => "get",
@@ -45,7 +62,11 @@ fn of<'t>(reach: &Reach<'t>) -> Rights<'t> {
     if resource.retention.is_some() {
         verbs.extend(verbs_of("delete"));
     }
-    Rights { resource, namespace: namespace(resource), verbs }
+    if resource.bundle.is_some() {
+        // The parent is written whenever the set changes.
+        verbs.insert("patch");
+    }
+    Rights { kind: resource.kind.clone(), namespace: namespace(resource).map(str::to_owned), verbs }
 }
 
 /// The verbs of the writes that carry out a decision, by its name in logs.
@@ -117,6 +138,35 @@ mod tests {
     }
 
     #[test]
+    fn objects_of_a_bundle_need_rights_of_their_own() {
+        let bundle = "bundle:\n      namespace: n\n      policies: {missing_namespaces: ignore}\n      manifests:\n        \
+                      - {kind: Secret, apiVersion: v1, metadata: {name: a}}\n        \
+                      - {kind: Foo, apiVersion: example.io/v1, metadata: {name: f, namespace: other, annotations: {hyperfleet.io/update-policy: replace}}}\n        \
+                      - {kind: CustomResourceDefinition, apiVersion: apiextensions.k8s.io/v1, metadata: {name: foos.example.io}}\n        \
+                      - \"{{ if .x }}kind: A{{ end }}\"\n    \
+                      lifecycle: {delete: {when: {expression: x}}}";
+        let task = task(bundle);
+        let all: Vec<String> = rights(&task)
+            .into_iter()
+            .map(|Rights { kind, namespace, verbs }| {
+                let verbs: Vec<&str> = verbs.into_iter().collect();
+                format!("{} {} {}", kind.kind, namespace.as_deref().unwrap_or("*"), verbs.join(" "))
+            })
+            .collect();
+        assert_eq!(
+            all,
+            [
+                "ConfigMap n create delete get patch",
+                "CustomResourceDefinition * create delete get list patch",
+                "Foo other create delete get list patch update",
+                "Secret n create delete get list patch",
+            ]
+        );
+        let unknown = unknown(&task).join("\n");
+        assert!(unknown.contains("`job`.bundle.manifests[3]") && unknown.contains("instances are listed"), "{unknown}");
+    }
+
+    #[test]
     fn namespace_is_that_of_the_discovery_if_no_event_decides_it() {
         let manifest = MANIFEST;
         let cases = [
@@ -127,7 +177,7 @@ mod tests {
             ("manifest: {apiVersion: v1, kind: Namespace, metadata: {name: a}}\n    discovery: {by_name: a, namespace: n}".to_owned(), None),
         ];
         for (resource, expected) in cases {
-            assert_eq!(rights(&task(&resource))[0].namespace, expected, "{resource}");
+            assert_eq!(rights(&task(&resource))[0].namespace.as_deref(), expected, "{resource}");
         }
     }
 }

@@ -25,6 +25,7 @@ pub mod order;
 pub mod parent;
 pub mod policy;
 pub mod prepare;
+pub mod ready;
 pub mod render;
 pub mod report;
 pub mod session;

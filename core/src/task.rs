@@ -15,6 +15,7 @@ use serde_json::Value;
 use crate::api_call::ApiCall;
 use crate::bundle::order::managed::TypePattern;
 use crate::bundle::policy::Policies;
+use crate::bundle::ready::Rule;
 use crate::id::GroupVersionKind;
 use lifecycle_language::cel::Expression;
 use lifecycle_language::template::{Template, Tree};
@@ -226,6 +227,8 @@ pub struct Bundle {
     pub creates_namespaces: bool,
     /// The types that the author says the bundle introduces.
     pub managed_types: Vec<TypePattern>,
+    /// When objects are ready, where the author says so.
+    pub ready: Vec<Rule>,
     /// The prefix of the annotations that set the policies of single objects.
     pub prefix: String,
 }

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
 
-use lifecycle_check::rights::{Rights, rights};
+use lifecycle_check::rights::{Rights, rights, unknown};
 use lifecycle_core::id::GroupVersionKind;
 use lifecycle_core::task::Task;
 use lifecycle_core::task::kinds::is_namespaced;
@@ -41,8 +41,8 @@ impl Needs {
         let rights = rights(task);
         // Entries of the same kind and namespace share a rule, and kinds of the same group and verbs do, too.
         let mut kinds: BTreeMap<(Option<String>, String, String), BTreeSet<&str>> = BTreeMap::new();
-        for Rights { resource, namespace, verbs } in &rights {
-            let key = (namespace.map(str::to_owned), resource.kind.group.clone(), plural(&resource.kind));
+        for Rights { kind, namespace, verbs } in &rights {
+            let key = (namespace.clone(), kind.group.clone(), plural(kind));
             kinds.entry(key).or_default().extend(verbs);
         }
         let mut groups: BTreeMap<_, Vec<String>> = BTreeMap::new();
@@ -54,7 +54,8 @@ impl Needs {
             let verbs: Vec<_> = verbs.into_iter().collect();
             rules.entry(namespace).or_default().push(rule(&group, resources.iter().map(String::as_str), &verbs));
         }
-        let mut remarks: Vec<_> = rights.iter().filter_map(|rights| remark(&rights.resource.kind)).collect();
+        let mut remarks: Vec<_> = rights.iter().filter_map(|rights| remark(&rights.kind)).collect();
+        remarks.extend(unknown(task));
         remarks.sort_unstable();
         remarks.dedup();
         Self { rules, remarks }

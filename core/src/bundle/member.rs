@@ -11,6 +11,7 @@ use super::departure::Departure;
 use super::digest;
 use super::identity::Identity;
 use super::policy::{Delete, Settings};
+use super::ready::{self, Rule};
 use super::table::{Decision, Found, Intent, Row, Situation, Wanted};
 use crate::decision::{FailReason, Failure};
 use crate::destination::Destination;
@@ -346,11 +347,11 @@ impl Member {
     }
 
     /// What keeps the objects after this one waiting, in words; `None` if it is a ready member, or has served.
-    pub(super) fn blocker(&self, has_served: bool, now: Timestamp) -> Option<String> {
+    pub(super) fn blocker(&self, has_served: bool, rules: &[Rule], now: Timestamp) -> Option<String> {
         if let Some(failure) = self.failure() {
             return Some(failure);
         }
-        match self.judgement(now) {
+        match self.judgement(rules, now) {
             Some(Judgement { readiness: Readiness::Ready, .. }) => None,
             _ if has_served => None,
             Some(judgement) => Some(format!("{}: {}", self.identity, judgement.why)),
@@ -385,8 +386,11 @@ impl Member {
     }
 
     /// Whether the live object is ready; `None` if there is no member, as after an object has served.
-    pub(super) fn judgement(&self, now: Timestamp) -> Option<Judgement> {
+    pub(super) fn judgement(&self, rules: &[Rule], now: Timestamp) -> Option<Judgement> {
         let Live::Member(version) = &self.live else { return None };
+        if let Some(judgement) = ready::judge(rules, &self.identity, version.object(), now) {
+            return Some(judgement);
+        }
         let none = Hints::default();
         let hints = self.wanted.as_ref().map_or(&none, |rendered| &rendered.hints);
         Some(judge(version.object(), hints, now))

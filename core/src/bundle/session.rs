@@ -399,7 +399,7 @@ impl<'t> Session<'t> {
             let member = &self.members[index];
             let why = match step.act {
                 Act::Apply => {
-                    let why = member.blocker(self.has_served(member), now);
+                    let why = member.blocker(self.has_served(member), self.setting.ready, now);
                     if let (None, Some(rendered), true) = (&why, &member.wanted, member.purge_order().is_some()) {
                         self.parent.complete(&rendered.identity, &rendered.digest);
                     }
@@ -464,9 +464,9 @@ impl<'t> Session<'t> {
     /// What the pass did.
     #[must_use]
     pub fn into_report(self) -> Report {
-        let now = self.setting.now;
+        let (rules, now) = (self.setting.ready, self.setting.now);
         let objects = self.members.into_iter().zip(self.handled_in).map(|(member, step)| {
-            let judgement = member.judgement(now);
+            let judgement = member.judgement(rules, now);
             ObjectReport {
                 identity: member.identity,
                 step: step.unwrap_or_default(),

@@ -11,6 +11,7 @@ use super::identity::Identity;
 use super::member::Live;
 use super::order::managed::TypePattern;
 use super::policy::Policies;
+use super::ready::Rule;
 use crate::destination::Destination;
 use crate::keys;
 use crate::manifest::Stamp;
@@ -39,6 +40,8 @@ pub struct Setting<'t> {
     pub creates_namespaces: bool,
     /// The types that the author names beside those of the set's own objects.
     pub managed_types: &'t [TypePattern],
+    /// When objects are ready, where the author says so.
+    pub ready: &'t [Rule],
     /// The time of the event.
     pub now: Timestamp,
 }

@@ -173,6 +173,7 @@ impl<'t> Planner<'t> {
             defaults: bundle.policies,
             creates_namespaces: bundle.creates_namespaces,
             managed_types: &bundle.managed_types,
+            ready: &bundle.ready,
             now: scope.now(),
         };
         let mut parent = Parent::read(live, &setting.namespace, self.stamp.generation)?;

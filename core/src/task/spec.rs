@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-pub use self::bundle::{BundleSpec, MissingNamespacesSpec, PoliciesSpec};
+pub use self::bundle::{BundleSpec, MissingNamespacesSpec, PoliciesSpec, ReadySpec};
 pub use self::shapes::{ManifestSpec, SourceSpec};
 
 /// The task file: params, preconditions, resources and post actions, handled in this order for each event.

@@ -24,6 +24,7 @@ fn rendered(manifests: Vec<Manifest>, x: &str) -> Result<Vec<Value>, Vec<String>
         policies: Policies { reapply: SignedDuration::ZERO, ..Policies::default() },
         creates_namespaces: true,
         managed_types: Vec::new(),
+        ready: Vec::new(),
         prefix: "hyperfleet.io".to_owned(),
     };
     let mut scope = Scope::new(Timestamp::UNIX_EPOCH);

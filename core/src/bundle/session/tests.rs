@@ -79,6 +79,7 @@ impl World {
             prefix: "hyperfleet.io",
             defaults: Policies::default(),
             managed_types: &[],
+            ready: &[],
             now: self.store.now,
         }
     }

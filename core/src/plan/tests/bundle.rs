@@ -149,7 +149,7 @@ fn failure_names_wave_and_object_and_stops_no_other_deletion() {
 #[test]
 fn bad_object_keeps_the_whole_bundle_from_being_written() {
     let bad = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": {
-        "name": "bad", "annotations": { "hyperfleet.io/apply-order": "first" },
+        "name": "bad", "annotations": { "hyperfleet.io/apply-order": "{{ .stage }}" },
     } });
     let mut entry = monitoring();
     entry["bundle"]["manifests"].as_array_mut().unwrap().push(bad);

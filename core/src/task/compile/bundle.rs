@@ -2,19 +2,27 @@
 
 use std::str::FromStr as _;
 
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::check::{Checker, Key, Place};
 use super::manifest::{Written, read, tree};
+use crate::bundle::identity::GroupKindError;
 use crate::bundle::order::managed::TypePattern;
 use crate::bundle::policy::{self, Policies, Policy};
+use crate::bundle::prepare::prepare;
+use crate::bundle::ready::{OBJECT, Rule};
 use crate::bundle::render::{faults, is_list, objects_of};
-use crate::id::GroupVersionKind;
+use crate::bundle::session::Setting;
+use crate::destination::Destination;
+use crate::id::{Generation, GroupVersionKind};
 use crate::labels::is_subdomain;
-use crate::manifest::parse_all;
-use crate::task::spec::{BundleSpec, ClientSpec, ManifestSpec, MissingNamespacesSpec, PoliciesSpec, ResourceSpec};
+use crate::manifest::{Stamp, parse_all};
+use crate::task::spec::{
+    BundleSpec, ClientSpec, ManifestSpec, MissingNamespacesSpec, PoliciesSpec, ReadySpec, ResourceSpec,
+};
 use crate::task::{Bundle, DiscoverBy, Discovery, Manifest};
-use lifecycle_language::template::{Template, Tree};
+use lifecycle_language::template::{Part, Template, Tree};
 
 /// The prefix of annotations if the author names none: that of the adapter's own.
 const PREFIX: &str = "hyperfleet.io";
@@ -85,6 +93,14 @@ pub(super) fn refuse_keys(checker: &mut Checker<'_>, spec: &ResourceSpec, place:
             checker.error_with_help(&place, format!("cannot stand beside `bundle`: it {reason}"), *cure);
         }
     }
+    let propagation = lifecycle.key("delete").key("propagationPolicy");
+    if is_set(&propagation) {
+        checker.error_with_help(
+            &propagation,
+            "cannot stand beside `bundle`: a bundle deletes its objects itself, in order, and Kubernetes their dependents after them",
+            "remove `propagationPolicy`; the policy `bundle.policies.delete` keeps objects",
+        );
+    }
     if spec.transport.as_ref().is_some_and(|transport| transport.client == ClientSpec::Maestro) {
         checker.error_with_help(
             &place.key("transport").key("client"),
@@ -111,6 +127,7 @@ pub(super) fn compile(
     let manifests = manifests(checker, &spec.manifests, &place.key("manifests"));
     let policies = policies(checker, &spec.policies, &place.key("policies"));
     let managed_types = managed_types(checker, &spec.managed_types, &place.key("managed_types"));
+    let ready = ready(checker, &spec.ready, &place.key("ready"));
     let prefix = prefix(checker, spec.annotation_prefix.as_deref(), &place.key("annotation_prefix"));
     let known = checker.known;
     let written = |text: &Option<String>| text.as_deref().filter(|text| !text.is_empty()).map(str::to_owned);
@@ -126,8 +143,10 @@ pub(super) fn compile(
         policies: policies?,
         creates_namespaces: spec.policies.missing_namespaces == MissingNamespacesSpec::Create,
         managed_types: managed_types?,
+        ready: ready?,
         prefix: prefix?,
     };
+    known_objects(checker, entry, &bundle, place);
     Some((parent, bundle))
 }
 
@@ -275,6 +294,74 @@ fn word<P: Policy>(
         Err(unknown) => checker.error_with_help(place, format!("\"{text}\" is no {key} policy"), unknown.to_string()),
     }
     None
+}
+
+fn ready(checker: &mut Checker<'_>, specs: &[ReadySpec], place: &Place<'_>) -> Option<Vec<Rule>> {
+    let rule = |(index, spec): (usize, &ReadySpec)| {
+        let place = place.index(index);
+        let kind =
+            spec.kind.parse().map_err(|error: GroupKindError| checker.error(&place.key("kind"), error.to_string()));
+        let expression = checker.expression_over(&place.key("expression"), &spec.expression, OBJECT);
+        Some(Rule { kind: kind.ok()?, name: spec.name.clone(), expression: expression? })
+    };
+    specs.iter().enumerate().map(rule).collect::<Vec<_>>().into_iter().collect()
+}
+
+/// Reports what keeps the objects whose identity no event decides from being written, as preparing them does.
+fn known_objects(checker: &mut Checker<'_>, entry: &str, bundle: &Bundle, place: &Place<'_>) {
+    let objects = bundle.manifests.iter().flat_map(|manifest| manifest.structures()).filter_map(|tree| skeleton(&tree));
+    let stamp = Stamp {
+        adapter: "adapter".to_owned(),
+        resource_id: "id".to_owned(),
+        resource_id_fault: None,
+        generation: Generation(0),
+        signer: None,
+    };
+    let setting = Setting {
+        entry,
+        stamp,
+        destination: Destination::ThisCluster,
+        // No object is in a namespace of this name.
+        namespace: bundle.namespace.as_literal().unwrap_or("{{ }}").to_owned(),
+        name: "{{ }}".to_owned(),
+        set: String::new(),
+        prefix: &bundle.prefix,
+        defaults: bundle.policies,
+        creates_namespaces: bundle.creates_namespaces,
+        managed_types: &bundle.managed_types,
+        ready: &bundle.ready,
+        now: Timestamp::UNIX_EPOCH,
+    };
+    for fault in prepare(objects.collect(), &setting).err().unwrap_or_default() {
+        checker.error(&place.key("manifests"), fault);
+    }
+}
+
+/// The parts of an object that decide how a bundle handles it, if no event decides its identity.
+fn skeleton(tree: &Tree) -> Option<Value> {
+    let literal = |path: &[&str]| match tree.part(path) {
+        Part::Absent => Some(None),
+        Part::Literal(value) => Some(Some(value.clone())),
+        Part::Template(_) | Part::Uncertain => None,
+    };
+    let mut object = json!({
+        "apiVersion": literal(&["apiVersion"])??, "kind": literal(&["kind"])??, "metadata": { "name": literal(&["metadata", "name"])? },
+    });
+    if is_list(&object) {
+        return None;
+    }
+    if let Some(namespace) = literal(&["metadata", "namespace"])? {
+        object["metadata"]["namespace"] = namespace;
+    }
+    if let Some(Some(annotations)) = literal(&["metadata", "annotations"]) {
+        object["metadata"]["annotations"] = annotations;
+    }
+    for path in [&["spec", "group"][..], &["spec", "scope"], &["spec", "names", "kind"]] {
+        if let Some(Some(value)) = literal(path) {
+            path.iter().fold(&mut object, |object, key| &mut object[*key]).clone_from(&value);
+        }
+    }
+    Some(object)
 }
 
 fn managed_types(checker: &mut Checker<'_>, texts: &[String], place: &Place<'_>) -> Option<Vec<TypePattern>> {

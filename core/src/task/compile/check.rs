@@ -166,6 +166,12 @@ impl<'c> Checker<'c> {
         self.expression_where(place, text, &|_| true, known, Key::Inherited)
     }
 
+    /// Compiles an expression that reads this variable alone.
+    pub(super) fn expression_over(&mut self, place: &Place<'_>, text: &str, variable: &str) -> Option<Expression> {
+        let known = self.known;
+        self.expression_where(place, text, &|name| name == variable, known, Key::New)
+    }
+
     fn expression_where(
         &mut self,
         place: &Place<'_>,

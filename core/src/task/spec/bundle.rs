@@ -21,6 +21,9 @@ pub struct BundleSpec {
     /// API services: `*.monitoring.coreos.com/*`. Objects of these types are applied after, and deleted before, the others.
     #[serde(default)]
     pub managed_types: Vec<String>,
+    /// When objects are ready, in place of the rules for their kinds. The first rule about an object decides.
+    #[serde(default)]
+    pub ready: Vec<ReadySpec>,
     /// The prefix of the annotations with which a manifest sets the policies and the order of its own object, such as
     /// `hyperfleet.io/apply-order`; `hyperfleet.io` by default. Write the prefix of another tool for manifests that were written for
     /// that tool.
@@ -30,6 +33,19 @@ pub struct BundleSpec {
     /// The name of the bundle's parent; a template. By default `{{ .adapter.name }}-ENTRY-{{ .event.id }}`, where `ENTRY` is
     /// the entry's name in lower case, with `-` in place of `_`.
     pub name: Option<String>,
+}
+
+/// When objects of one kind are ready.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReadySpec {
+    /// The kind of the objects with its API group, such as `Prometheus.monitoring.coreos.com`, or `ConfigMap`.
+    pub kind: String,
+    /// The name of the only object that the rule is about; all objects of the kind by default.
+    pub name: Option<String>,
+    /// A CEL expression over the live object, `object`, that holds once the object is ready. An object without the fields that
+    /// it reads is not ready yet.
+    pub expression: String,
 }
 
 /// The policies of a bundle's objects. An object's own annotations, such as `hyperfleet.io/update-policy`, take precedence.

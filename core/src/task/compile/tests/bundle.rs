@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
-use super::{compiled_task, rendered};
+use super::{Surroundings, compile, compiled_task, rendered};
 use crate::bundle::policy::{Adoption, Delete, Policies, Reconcile, Update};
 use crate::id::GroupVersionKind;
 use crate::task::{Bundle, DiscoverBy, Manifest, Resource, Task, TransportKind};
@@ -98,7 +98,7 @@ fn mistakes_in_bundles_are_reported() {
         (
             "gates of one object",
             beside(
-                "    lifecycle:\n      recreate: {when: {expression: \"true\"}}\n      patch: [{when: {expression: \"true\"}, document: {a: 1}}]\n",
+                "    lifecycle:\n      recreate: {when: {expression: \"true\"}}\n      patch: [{when: {expression: \"true\"}, document: {a: 1}}]\n      delete: {when: {expression: \"true\"}, propagationPolicy: Orphan}\n",
             ),
         ),
         ("maestro", beside("    transport: {client: maestro, maestro: {target_cluster: x}}\n")),
@@ -175,12 +175,12 @@ fn manifest_of_a_bundle_takes_every_form() {
     let manifests = [
         "{apiVersion: v1, kind: Pod, metadata: {name: \"{{ index .resources \\\"set\\\" }}\"}}",
         "{apiVersion: v1, kind: List}",
-        "{apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: Pod}]}",
-        "{apiVersion: todo.io/v1, kind: List, items: 7}",
+        "{apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: Pod, metadata: {name: p}}]}",
+        "{apiVersion: todo.io/v1, kind: List, metadata: {name: l}, items: 7}",
         "{ref: job.yaml}",
         "\"# nothing but a comment\"",
         "|\n          kind: {{ .id }}\n          ---\n          {{ if .id }}\n          a: [\n          {{ end }}",
-        "|\n          {apiVersion: v1, kind: Pod}\n          ---\n          ---\n          {apiVersion: v1, kind: Pod}",
+        "|\n          {apiVersion: v1, kind: Pod, metadata: {name: a}}\n          ---\n          ---\n          {apiVersion: v1, kind: Pod, metadata: {name: b}}",
     ];
     for manifest in manifests {
         let text = of_manifest(manifest);
@@ -195,4 +195,54 @@ fn manifest_of_a_bundle_takes_every_form() {
 fn environment_variables_of_a_bundle_are_recorded() {
     let task = compiled_task(&of_manifest("|\n          name: {{ .env.ZONE }}"));
     assert!(task.environment.contains("ZONE"));
+}
+
+/// What is certain before an event is refused when the file is loaded.
+#[test]
+fn objects_that_no_event_decides_are_checked_as_before_a_write() {
+    let map =
+        |name: &str, more: &str| format!("- {{apiVersion: v1, kind: ConfigMap, metadata: {{name: {name}{more}}}}}");
+    let cases = [
+        (vec![map("a", ""), map("a", "")], Some("ConfigMap team/a is rendered 2 times")),
+        (vec![map("a", ", annotations: {hyperfleet.io/apply-order: first}")], Some("`hyperfleet.io/apply-order`")),
+        (
+            vec![
+                "- {apiVersion: v1, kind: Namespace, metadata: {name: n, annotations: {hyperfleet.io/apply-order: '1'}}}".to_owned(),
+                map("a", ", namespace: n"),
+            ],
+            Some("is applied in wave 0, before Namespace n in wave 1"),
+        ),
+        (vec![map("a", ""), map("\"{{ .event.id }}\"", ", annotations: {hyperfleet.io/apply-order: first}")], None),
+    ];
+    for (manifests, expected) in cases {
+        let manifests = manifests.join("\n        ");
+        let text = format!(
+            "resources:\n  - name: set\n    bundle:\n      namespace: team\n      manifests:\n        {manifests}\n"
+        );
+        let surroundings = Surroundings { read: &|file| Err(format!("no file {file}")), environment: &|_| None };
+        let compiled = compile("task.yaml", &text, &surroundings);
+        let told = compiled.diagnostics.to_string();
+        match expected {
+            Some(expected) => assert!(told.contains(expected), "{told}"),
+            None => assert!(compiled.task.is_some(), "{told}"),
+        }
+    }
+}
+
+#[test]
+fn rule_of_readiness_reads_the_object_alone() {
+    for (rule, expected) in [
+        ("{kind: Foo.example.io, expression: \"object.status.x == 1\"}", None),
+        ("{kind: Foo.example.io, expression: \"resources.x == 1\"}", Some("resources")),
+        ("{kind: \"Foo bar\", expression: \"true\"}", Some("is not `KIND` or `KIND.GROUP`")),
+    ] {
+        let text = format!(
+            "resources:\n  - name: set\n    bundle:\n      ready: [{rule}]\n      manifests: [{{apiVersion: v1, kind: ConfigMap, metadata: {{name: a}}}}]\n"
+        );
+        let surroundings = Surroundings { read: &|file| Err(format!("no file {file}")), environment: &|_| None };
+        let compiled = compile("task.yaml", &text, &surroundings);
+        let told = compiled.diagnostics.to_string();
+        assert_eq!(compiled.task.is_none(), expected.is_some(), "{told}");
+        assert!(expected.is_none_or(|expected| told.contains(expected)), "{told}");
+    }
 }

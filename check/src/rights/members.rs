@@ -1,0 +1,94 @@
+//! The rights that the objects of a bundle need, as far as their manifests tell before an event.
+//!
+//! In: an entry with a bundle. Out: the verbs for each kind and namespace, and sentences about what no manifest tells. Nothing
+//! fails.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use lifecycle_core::bundle::policy::Update;
+use lifecycle_core::id::GroupVersionKind;
+use lifecycle_core::task::kinds::is_namespaced;
+use lifecycle_core::task::{Bundle, Resource};
+use lifecycle_language::template::{Part, Tree};
+
+use super::Rights;
+
+/// A member is listed, created, read if its name is taken, applied (which is a patch to RBAC), and deleted once it leaves.
+const VERBS: [&str; 5] = ["list", "create", "get", "patch", "delete"];
+
+/// The rights for the objects of a bundle, without those for its parent.
+pub(super) fn rights(bundle: &Bundle) -> Vec<Rights> {
+    let mut needs: BTreeMap<(String, Option<String>), Rights> = BTreeMap::new();
+    for tree in bundle.manifests.iter().flat_map(|manifest| manifest.structures()) {
+        let Some(kind) = kind(&tree) else { continue };
+        let namespace = namespace(&tree, &kind, bundle);
+        let rights = needs.entry((kind.to_string(), namespace.clone()));
+        let rights = rights.or_insert_with(|| Rights { kind, namespace, verbs: VERBS.into() });
+        if bundle.policies.update == Update::Replace || is_replaced(&tree, bundle) {
+            rights.verbs.insert("update");
+        }
+    }
+    let namespaces = bundle.creates_namespaces.then(|| {
+        let kind = GroupVersionKind::new("v1", "Namespace");
+        Rights { kind, namespace: None, verbs: BTreeSet::from(["create", "get"]) }
+    });
+    needs.into_values().chain(namespaces).collect()
+}
+
+/// What the rights of a bundle's objects lack, because only an event, or the cluster, tells.
+pub(super) fn unknown(resource: &Resource, bundle: &Bundle) -> Vec<String> {
+    let name = &resource.name;
+    let mut unknown = Vec::new();
+    let mut kinds = BTreeSet::new();
+    for (index, manifest) in bundle.manifests.iter().enumerate() {
+        let of_manifest: Vec<_> = manifest.structures().iter().map(|tree| kind(tree)).collect();
+        if of_manifest.is_empty() || of_manifest.contains(&None) {
+            unknown.push(format!(
+                "Only an event tells all kinds of `{name}`.bundle.manifests[{index}]: add `list`, `create`, `get`, `patch` and \
+                 `delete` for each of them."
+            ));
+        }
+        kinds.extend(of_manifest.into_iter().flatten().map(|kind| kind.kind));
+    }
+    if ["CustomResourceDefinition", "APIService"].iter().any(|kind| kinds.contains(*kind))
+        || !bundle.managed_types.is_empty()
+    {
+        unknown.push(format!(
+            "Before the types of `{name}` are deleted, their instances are listed in all namespaces: add `list` for them."
+        ));
+    }
+    if kinds.contains("Namespace") {
+        unknown.push(format!(
+            "Before a namespace of `{name}` is deleted, all that is in it is listed: add `list` for every kind (`*`) there."
+        ));
+    }
+    unknown
+}
+
+fn kind(tree: &Tree) -> Option<GroupVersionKind> {
+    let literal = |key: &str| match tree.part(&[key]) {
+        Part::Literal(value) => value.as_str(),
+        Part::Absent | Part::Template(_) | Part::Uncertain => None,
+    };
+    let kind = GroupVersionKind::new(literal("apiVersion")?, literal("kind")?);
+    (kind.kind != "List").then_some(kind)
+}
+
+/// The one namespace of the object; none if only an event tells it, or if it is in none.
+fn namespace(tree: &Tree, kind: &GroupVersionKind, bundle: &Bundle) -> Option<String> {
+    let namespace = match tree.part(&["metadata", "namespace"]) {
+        Part::Literal(value) => value.as_str()?,
+        Part::Absent if is_namespaced(kind) == Some(true) => bundle.namespace.as_literal()?,
+        Part::Absent | Part::Template(_) | Part::Uncertain => return None,
+    };
+    (!namespace.is_empty() && is_namespaced(kind) != Some(false)).then(|| namespace.to_owned())
+}
+
+/// Whether an annotation of the object has it replaced, or may have it replaced.
+fn is_replaced(tree: &Tree, bundle: &Bundle) -> bool {
+    match tree.part(&["metadata", "annotations", &format!("{}/update-policy", bundle.prefix)]) {
+        Part::Absent => false,
+        Part::Literal(value) => value.as_str().is_some_and(|word| word.eq_ignore_ascii_case("replace")),
+        Part::Template(_) | Part::Uncertain => true,
+    }
+}

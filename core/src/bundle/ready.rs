@@ -1,0 +1,79 @@
+//! Readiness as the author of a bundle says it: an expression in place of the rules of [`readiness`](crate::readiness).
+//!
+//! In: the rules of a bundle, and a live object. Out: its [`Judgement`]; none if no rule is about the object. Fails never: an
+//! expression without a value leaves the object in progress, and the sentence says why.
+
+use jiff::Timestamp;
+use lifecycle_language::cel::Expression;
+use lifecycle_language::scope::Scope;
+use serde_json::Value;
+
+use super::identity::{GroupKind, Identity};
+use crate::readiness::{Judgement, Readiness};
+
+/// The variable by which expressions read the live object.
+pub const OBJECT: &str = "object";
+
+/// When objects of one kind are ready.
+#[derive(Debug)]
+pub struct Rule {
+    /// The kind of the objects.
+    pub kind: GroupKind,
+    /// The name of the only object that the rule is about; none for all of the kind.
+    pub name: Option<String>,
+    /// The expression over [`OBJECT`] that holds once the object is ready.
+    pub expression: Expression,
+}
+
+/// Judges a live object by the first rule about it; none if there is none. A terminating object is left to the other rules.
+#[must_use]
+pub fn judge(rules: &[Rule], identity: &Identity, object: &Value, now: Timestamp) -> Option<Judgement> {
+    let is_about =
+        |rule: &&Rule| rule.kind == identity.kind && rule.name.as_ref().is_none_or(|name| *name == identity.name);
+    let rule = rules.iter().find(is_about).filter(|_| object.pointer("/metadata/deletionTimestamp").is_none())?;
+    let mut scope = Scope::new(now);
+    scope.set(OBJECT, object.clone());
+    let (readiness, why) = match rule.expression.evaluate(&scope) {
+        Ok(answer) if answer.is_truthy() => (Readiness::Ready, "its ready expression holds".to_owned()),
+        Ok(_) => (Readiness::InProgress, "its ready expression does not hold yet".to_owned()),
+        Err(error) => (Readiness::InProgress, format!("its ready expression has no value yet: {error}")),
+    };
+    Some(Judgement { readiness, why })
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::object_ref::ObjectRef;
+
+    #[test]
+    fn first_rule_about_the_object_decides() {
+        let rule = |name: Option<&str>, expression: &str| Rule {
+            kind: GroupKind::new("example.io", "Foo"),
+            name: name.map(str::to_owned),
+            expression: Expression::parse(expression).unwrap(),
+        };
+        let rules = [rule(Some("special"), "true"), rule(None, "object.status.phase == 'Running'")];
+        let cases = [
+            ("special", json!({}), Some((Readiness::Ready, "holds"))),
+            ("other", json!({ "phase": "Running" }), Some((Readiness::Ready, "holds"))),
+            ("other", json!({ "phase": "Pending" }), Some((Readiness::InProgress, "does not hold yet"))),
+            ("other", json!({}), Some((Readiness::InProgress, "has no value yet"))),
+        ];
+        for (name, status, expected) in cases {
+            let object = json!({
+                "apiVersion": "example.io/v1", "kind": "Foo", "metadata": { "name": name }, "status": status,
+            });
+            let found = judge(&rules, &ObjectRef::of(&object).into(), &object, Timestamp::UNIX_EPOCH);
+            let (readiness, why) = expected.unwrap();
+            let found = found.unwrap();
+            assert!(found.readiness == readiness && found.why.contains(why), "{name}: {found:?}");
+        }
+        let map = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "special" } });
+        assert_eq!(judge(&rules, &ObjectRef::of(&map).into(), &map, Timestamp::UNIX_EPOCH), None);
+    }
+}
