@@ -21,8 +21,7 @@ pub const DISOWNED: &str = "hyperfleet.io/disowned";
 pub const DISOWNED_BY: &str = "hyperfleet.io/disowned-by";
 /// Annotation: proof that a holder of the signing key stamped the object's labels.
 pub const OWNERSHIP_PROOF: &str = "hyperfleet.io/ownership-proof";
-/// Annotation: what becomes of an object of a bundle that has no use for it any more, and in which wave, such as `delete,0`. It
-/// is written with the object, so that a default that changes later does not change what is deleted.
+/// Annotation: what becomes of an object of a bundle that has no use for it any more, such as `delete,0,ConfigMap team/a`.
 pub const DELETION: &str = "hyperfleet.io/deletion";
 /// Annotation: the digest of the rendered object from which an object of a bundle was last written.
 pub const DIGEST: &str = "hyperfleet.io/digest";

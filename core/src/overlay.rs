@@ -210,7 +210,14 @@ fn waiting(account: Account<'_>) -> Option<Correction> {
             Some(format!("resource {} waits until its gate `when` holds: {gate}", name(outcome)))
         }
         Decision::Delete | Decision::Disown(_) => None,
-        _ => {
+        Decision::Create
+        | Decision::CreateVersion(_)
+        | Decision::Update { .. }
+        | Decision::Patch(_)
+        | Decision::Recreate { .. }
+        | Decision::Wait(_)
+        | Decision::Skip(_)
+        | Decision::Fail(_) => {
             let stopped = outcome.bundle.as_ref()?.stopped.as_ref()?;
             Some(format!("resource {}: {stopped}", name(outcome)))
         }

@@ -13,6 +13,7 @@ use lifecycle_core::bundle::order::managed::TypePattern;
 use lifecycle_core::bundle::session::Inspection;
 use lifecycle_core::object_ref::ObjectRef;
 use lifecycle_core::observation::Described as _;
+use lifecycle_core::sweep::contents::is_of_each_namespace;
 use serde_json::Value;
 
 use crate::cluster::Cluster;
@@ -42,20 +43,16 @@ const DERIVED: [(&str, &str); 5] = [
     ("events.k8s.io", "Event"),
 ];
 
-/// The objects of the core group that Kubernetes keeps in every namespace.
-const IN_EVERY_NAMESPACE: [(&str, &str); 2] = [("ConfigMap", "kube-root-ca.crt"), ("ServiceAccount", "default")];
-
 /// Says in words that the object would go although it is not of the set; `None` if it is of the set, if it would stay, or if
 /// Kubernetes keeps it in every namespace.
 #[must_use]
 pub fn foreign(inspection: &Inspection, set: &str, object: &Value) -> Option<String> {
-    let Identity { kind, namespace, name } = Identity::from(ObjectRef::of(object));
+    let object_ref = ObjectRef::of(object);
+    let is_of_each_namespace = is_of_each_namespace(&object_ref);
+    let Identity { kind, namespace, name } = Identity::from(object_ref);
     let would_go = match inspection {
         Inspection::Instances(_) => true,
-        Inspection::Namespace(of) => {
-            let is_own = |(kept, named): &(&str, &str)| kind == GroupKind::new("", kept) && name == *named;
-            namespace.as_ref() == Some(of) && !IN_EVERY_NAMESPACE.iter().any(is_own)
-        }
+        Inspection::Namespace(of) => namespace.as_ref() == Some(of) && !is_of_each_namespace,
     };
     let is_foreign = would_go && covers(inspection, &kind) && object.label(PART_OF) != Some(set);
     is_foreign.then(|| format!("{} is not of this bundle", Identity { kind, namespace, name }))

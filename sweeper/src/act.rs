@@ -91,11 +91,14 @@ impl<O: Objects, C: Fn() -> Result<P, TermOver>, P, E: Evidence> Deleter<'_, O, 
     ) -> impl Stream<Item = Attempt<'b>> + use<'b, O, C, P, E> {
         self.audit.begin_pass();
         self.refused.begin_pass(plan);
-        let attempts = plan
-            .objects()
-            .iter()
-            .map(move |judged| Running { deleter: self, plan, judged, gone_since: strikes.since(judged) }.run());
-        stream::iter(attempts).buffer_unordered(self.concurrency.get())
+        // The parent of a bundle goes after all other objects: as long as a member exists, it says where.
+        let stream = move |are_parents: bool| {
+            let judged = plan.objects().iter().filter(move |judged| judged.is_parent == are_parents);
+            let attempts = judged
+                .map(move |judged| Running { deleter: self, plan, judged, gone_since: strikes.since(judged) }.run());
+            stream::iter(attempts).buffer_unordered(self.concurrency.get())
+        };
+        stream(false).chain(stream(true))
     }
 }
 

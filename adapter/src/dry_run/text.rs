@@ -72,7 +72,7 @@ fn members(f: &mut Formatter<'_>, objects: &[MemberTrace]) -> fmt::Result {
         let MemberTrace { object, decision, row, effect, readiness, why, .. } = member;
         let word = match *effect {
             "failed" => styled(BAD, effect),
-            "none" => styled(FAINT, &"unchanged"),
+            "none" => styled(FAINT, "unchanged"),
             "deleted" | "deleting" | "disowned" => styled(REMOVED, effect),
             _ => styled(GOOD, effect),
         };

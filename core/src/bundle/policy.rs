@@ -203,8 +203,9 @@ impl Policy for Delete {
     const ALIASES: &'static [(&'static str, Option<Self>)] = &[("default", None)];
 }
 
-/// Whether a deletion of an object of this kind takes other objects with it, also those that are not in the bundle. Such an
-/// object is neither purged nor recreated: it is deleted only where a guard has looked at what would go.
+/// Whether a deletion of an object of this kind takes other objects with it, also those that are not in the bundle.
+///
+/// Such an object is neither purged nor recreated: it is deleted only where a guard has looked at what would go.
 #[must_use]
 pub fn takes_others_along(kind: &GroupKind) -> bool {
     kind.is_namespace() || kind.is_custom_resource_definition() || kind.is_api_service()

@@ -127,7 +127,7 @@ impl<'t> Planner<'t> {
         let Decided { bundle, intent, pending, desired, command } = decided;
         let generation = pending.desired.unwrap_or(self.stamp.generation);
         let owned = self.versions(self.position(), &pending.owned.places);
-        let live = current(owned.into_iter(), generation).cloned();
+        let live = current(owned, generation).cloned();
         match self.beginning(bundle, intent, desired.as_ref(), live.as_ref(), scope) {
             Ok(Some((beginning, queries))) => {
                 let last = command.filter(|_| intent != Intent::Apply);
@@ -252,12 +252,10 @@ impl<'t> Planner<'t> {
         }
         if !report.objects.is_empty() {
             // Members were left although the parent is gone.
-            match &pending.decided.decision {
-                Decision::Skip(SkipReason::AlreadyAbsent) => pending.decided.decision = Decision::Delete,
-                Decision::Skip(SkipReason::NothingToDisown) => {
-                    pending.decided.decision = Decision::Disown(DisownReason::GateHolds);
-                }
-                _ => {}
+            if pending.decided.decision == Decision::Skip(SkipReason::AlreadyAbsent) {
+                pending.decided.decision = Decision::Delete;
+            } else if pending.decided.decision == Decision::Skip(SkipReason::NothingToDisown) {
+                pending.decided.decision = Decision::Disown(DisownReason::GateHolds);
             }
         }
         let result = match (report.failure(), intent) {

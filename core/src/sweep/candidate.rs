@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
+use crate::bundle::applyset;
 use crate::destination::Destination;
 use crate::id::Generation;
 use crate::keys;
@@ -32,6 +33,8 @@ pub struct Candidate {
     pub owners: Vec<String>,
     /// Whether an adapter disowned it.
     pub is_disowned: bool,
+    /// Whether it is the parent of a bundle, by which its members are found.
+    pub is_parent: bool,
     /// The annotation `hyperfleet.io/ownership-proof`.
     pub proof: Option<String>,
 }
@@ -66,6 +69,7 @@ impl Candidate {
                 Some(_) => vec![String::new()],
             },
             is_disowned: metadata.get("labels").is_some_and(|labels| labels.get(keys::DISOWNED).is_some()),
+            is_parent: metadata.get("labels").is_some_and(|labels| labels.get(applyset::ID).is_some()),
             proof: annotation(keys::OWNERSHIP_PROOF).map(str::to_owned),
         }
     }

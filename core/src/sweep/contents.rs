@@ -45,6 +45,15 @@ impl Container {
     }
 }
 
+/// Whether Kubernetes or `OpenShift` puts an object of this kind and name into each namespace.
+#[must_use]
+pub fn is_of_each_namespace(object: &ObjectRef) -> bool {
+    let ObjectRef { kind, name, .. } = object;
+    OF_EACH_NAMESPACE
+        .iter()
+        .any(|(group, of, names)| kind.group == *group && kind.kind == *of && names.contains(&name.as_str()))
+}
+
 /// Whether this is the kind of Events. Kubernetes itself deletes each after an hour, so nothing is lost with one.
 #[must_use]
 pub fn is_event(kind: &GroupVersionKind) -> bool {
@@ -115,12 +124,9 @@ impl Contents {
     /// Adds an object of a container, labelled or not. It must stay unless nobody labelled it and the policy names its
     /// kind. What Kubernetes itself puts into each namespace does not count.
     pub fn add_content(&mut self, container: &Container, candidate: &Candidate, policy: &Policy) {
-        let ObjectRef { kind, name, .. } = &candidate.object;
-        let is_default = |(group, of, names): &(&str, &str, &[&str])| {
-            kind.group == *group && kind.kind == *of && names.contains(&name.as_str())
-        };
+        let kind = &candidate.object.kind;
         let is_labelled = !candidate.adapter.is_empty() || candidate.is_disowned;
-        if !is_labelled && (OF_EACH_NAMESPACE.iter().any(is_default) || is_event(kind)) {
+        if !is_labelled && (is_of_each_namespace(&candidate.object) || is_event(kind)) {
             return;
         }
         let content = self.looked_into.entry(container.clone()).or_default();

@@ -394,6 +394,20 @@ async fn at_most_the_configured_number_runs_at_once() {
 }
 
 #[tokio::test]
+async fn parent_of_a_bundle_goes_after_its_members() {
+    let mut parent = map("a-parent");
+    parent["metadata"]["labels"]["applyset.kubernetes.io/id"] = json!("applyset-x-v1");
+    let objects = [parent, map("member"), map("other")];
+    let (fake, dir) = (Fake::of(objects.clone()), tempfile::tempdir().unwrap());
+    let mut pass = Pass::new(&fake, &dir.path().join("audit"));
+    pass.concurrency = 3;
+    pass.run(&objects, leader).await;
+    let calls = fake.calls.borrow();
+    let at = |name: &str| calls.iter().position(|call| *call == format!("delete ConfigMap team/{name}")).unwrap();
+    assert!(at("a-parent") > at("member") && at("a-parent") > at("other"), "{calls:?}");
+}
+
+#[tokio::test]
 async fn terminating_object_is_not_deleted_again() {
     let mut judged = map("a");
     judged["metadata"]["finalizers"] = json!(["a/b"]);
