@@ -111,6 +111,14 @@ pub fn judge(object: &Value, hints: &Hints, now: Timestamp) -> Judgement {
     understood(&live, hints, now).unwrap_or_else(|malformed| Judgement::in_progress(malformed.to_string()))
 }
 
+/// Whether the status is about the object's present generation, as far as it says: by rule 2.
+#[must_use]
+pub fn is_observed(object: &Value) -> bool {
+    let live = Live::new(object);
+    let unobserved = Conditions::of(&live).and_then(|conditions| unobserved(&live, &conditions, &Hints::default()));
+    matches!(unobserved, Ok(None))
+}
+
 /// Judges an object that is not terminating.
 fn understood(live: &Live<'_>, hints: &Hints, now: Timestamp) -> Result<Judgement, Malformed> {
     let kind = live.kind()?;

@@ -101,6 +101,14 @@ pub fn is_marked(parent: &Value) -> bool {
     has_tool && parent.label(ID) == Some(&id(parent.namespace(), parent.name()))
 }
 
+/// Adds to the merge patch of a parent what removes the marks of the set.
+pub fn unmark(patch: &mut Value) {
+    patch["metadata"]["labels"][ID] = Value::Null;
+    for key in [TOOLING, GROUP_KINDS, NAMESPACES] {
+        patch["metadata"]["annotations"][key] = Value::Null;
+    }
+}
+
 /// Sets a label or annotation.
 pub(super) fn set(object: &mut Value, part: &str, key: &str, value: String) {
     let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else { return };

@@ -33,14 +33,24 @@ impl Departure {
         let mut parts = text.splitn(3, ',');
         let (policy, order, of) = (parts.next()?, parts.next()?, parts.next()?);
         let policy = Delete::of_word(policy)?;
-        (of == identity.to_string()).then_some(Self { policy, order: order.parse().ok()? })
+        is_named(of, identity).then_some(Self { policy, order: order.parse().ok()? })
     }
 
-    /// Whether the annotation's value was written for another object than the one of this identity.
+    /// Whether the annotation's value was written for the object of this identity; none if it names no object.
     #[must_use]
-    pub fn is_of_another(text: &str, identity: &Identity) -> bool {
-        text.splitn(3, ',').nth(2).is_some_and(|of| of != identity.to_string())
+    pub fn names(text: &str, identity: &Identity) -> Option<bool> {
+        text.splitn(3, ',').nth(2).map(|of| is_named(of, identity))
     }
+}
+
+/// Whether a text is an identity. The API server drops the namespace that a manifest wrote for a cluster-scoped object.
+fn is_named(text: &str, identity: &Identity) -> bool {
+    let Identity { kind, namespace, name } = identity;
+    let is_dropped = || {
+        let rest = text.strip_prefix(&format!("{kind} ")).and_then(|rest| rest.split_once('/'));
+        namespace.is_none() && rest.is_some_and(|(_, named)| named == name)
+    };
+    text == identity.to_string() || is_dropped()
 }
 
 #[cfg(test)]
@@ -73,6 +83,14 @@ mod tests {
         ] {
             assert_eq!(Departure::read(text, &identity("a")), None, "{text}");
         }
+    }
+
+    #[test]
+    fn namespace_that_the_server_dropped_does_not_count() {
+        let live = Identity { namespace: None, ..identity("a") };
+        assert!(Departure::read("delete,0,ConfigMap team/a", &live).is_some());
+        assert_eq!(Departure::names("delete,0,ConfigMap team/b", &live), Some(false));
+        assert_eq!(Departure::names("delete,0", &live), None);
     }
 
     proptest! {

@@ -21,14 +21,32 @@ pub const ONCE: &str = "__once__";
 const SERVERS: [&str; 6] =
     ["resourceVersion", "generation", "managedFields", "uid", "creationTimestamp", "deletionTimestamp"];
 
-/// The digest of a rendered object.
+/// How many digits tell whether the content of an object changed.
+const DIGITS: usize = 16;
+
+/// The digest of a rendered object: that of all of it, and after `~` that of its content, which is all but the annotations with
+/// this prefix and the adapter's own.
 #[must_use]
-pub fn digest(object: &Value, reconcile: Reconcile, generation: Generation) -> String {
-    match reconcile {
-        Reconcile::Once => ONCE.to_owned(),
-        Reconcile::OnObjectChange => hash(object),
-        Reconcile::OnObjectOrComponentChange => format!("{}@{generation}", hash(object)),
+pub fn digest(object: &Value, prefix: &str, reconcile: Reconcile, generation: Generation) -> String {
+    let suffix = match reconcile {
+        Reconcile::Once => return ONCE.to_owned(),
+        Reconcile::OnObjectChange => String::new(),
+        Reconcile::OnObjectOrComponentChange => format!("@{generation}"),
+    };
+    let mut content = object.clone();
+    if let Some(annotations) = content.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut) {
+        let is_policy = |key: &str| key.strip_prefix(prefix).is_some_and(|rest| rest.starts_with('/'));
+        annotations.retain(|key, _| !is_policy(key) && !key.starts_with(keys::PREFIX));
     }
+    let content = hash(&content);
+    format!("{}{suffix}~{}{suffix}", hash(object), content.get(..DIGITS).unwrap_or(&content))
+}
+
+/// Whether two digests are of objects with different content. A digest that does not tell is of the same.
+#[must_use]
+pub fn is_other_content(one: &str, other: &str) -> bool {
+    let content = |digest: &str| digest.split_once('~').map(|(_, content)| content.to_owned());
+    content(one).zip(content(other)).is_some_and(|(one, other)| one != other)
 }
 
 fn hash(object: &Value) -> String {
@@ -88,14 +106,15 @@ mod tests {
     use super::*;
 
     fn of(object: &Value) -> String {
-        digest(object, Reconcile::OnObjectChange, Generation(1))
+        digest(object, "example.io", Reconcile::OnObjectChange, Generation(1))
     }
 
     #[test]
     fn digest_is_the_hash_of_the_object_without_the_servers_fields() {
         let object = json!({ "kind": "ConfigMap", "metadata": { "name": "a" }, "data": { "k": "v" } });
         // printf '%s' '{"data":{"k":"v"},"kind":"ConfigMap","metadata":{"name":"a"}}' | sha256sum
-        assert_eq!(of(&object), "04e7c3cd5749fdb69e87b66257626d490d653b3d7bc714ffd0919185e22c2618");
+        let hash = "04e7c3cd5749fdb69e87b66257626d490d653b3d7bc714ffd0919185e22c2618";
+        assert_eq!(of(&object), format!("{hash}~{}", &hash[..16]));
         let servers = json!({
             "kind": "ConfigMap", "data": { "k": "v" },
             "metadata": { "name": "a", "resourceVersion": "7", "generation": 3, "managedFields": [] },
@@ -119,10 +138,24 @@ mod tests {
     #[test]
     fn generation_counts_only_for_the_policy_that_says_so() {
         let object = json!({ "metadata": { "name": "a" } });
-        let by = |reconcile, generation| digest(&object, reconcile, Generation(generation));
+        let by = |reconcile, generation| digest(&object, "example.io", reconcile, Generation(generation));
         assert_eq!(by(Reconcile::OnObjectChange, 1), by(Reconcile::OnObjectChange, 2));
         assert_ne!(by(Reconcile::OnObjectOrComponentChange, 1), by(Reconcile::OnObjectOrComponentChange, 2));
         assert_eq!(by(Reconcile::Once, 1), ONCE);
+    }
+
+    #[test]
+    fn policies_are_no_content() {
+        let with = |annotation: &str| json!({ "metadata": { "annotations": { annotation: "1" } } });
+        for (key, is_other) in [("example.io/apply-order", false), (keys::DELETION, false), ("example.iox/a", true)] {
+            assert_ne!(of(&with(key)), of(&json!({})), "{key}");
+            assert_eq!(
+                is_other_content(&of(&with(key)), &of(&json!({ "metadata": { "annotations": {} } }))),
+                is_other,
+                "{key}"
+            );
+        }
+        assert!(!is_other_content(ONCE, &of(&json!({}))));
     }
 
     #[test]

@@ -377,12 +377,25 @@ impl Member {
 
     /// The failure of the member's write, in words.
     pub(super) fn failure(&self) -> Option<String> {
-        self.effect.failure().map(|failure| format!("{}: {failure}", self.identity))
+        self.effect.failure().map(|failure| {
+            let (identity, message) = (self.identity.to_string(), &failure.message);
+            if message.starts_with(&identity) { message.clone() } else { format!("{identity}: {message}") }
+        })
     }
 
-    /// Whether the member was due, and its write was refused.
+    /// Whether the member was due, and its write failed for a reason that may be over with the next event.
     pub(super) fn has_failed_to_be_applied_again(&self) -> bool {
-        matches!(self.verdict, Some((Row::DueAgain, _))) && self.effect.failure().is_some()
+        let is_transient = |failure: &Failure| {
+            matches!(
+                failure.reason,
+                FailReason::Conflict
+                    | FailReason::TooManyRequests
+                    | FailReason::Unavailable
+                    | FailReason::Unreachable
+                    | FailReason::DeadlineExceeded
+            )
+        };
+        matches!(self.verdict, Some((Row::DueAgain, _))) && self.effect.failure().is_some_and(is_transient)
     }
 
     /// Whether the live object is ready; `None` if there is no member, as after an object has served.

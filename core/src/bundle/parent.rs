@@ -109,10 +109,12 @@ impl Parent {
         Ok(Self { namespace, generation, stored: Some(stored), contents, memory })
     }
 
-    /// Whether the cluster has a parent.
+    /// Whether the parent says where all members are: nobody removed it, its marks, or how to list a kind.
     #[must_use]
-    pub fn exists(&self) -> bool {
-        self.stored.is_some()
+    pub fn is_whole(&self) -> bool {
+        let can_list = |kind: &GroupKind| self.memory.kinds.contains_key(kind);
+        self.stored.as_ref().is_some_and(|stored| stored.generation.is_some() && !stored.memory.kinds.is_empty())
+            && self.contents.group_kinds.iter().all(can_list)
     }
 
     /// Where members can be: one list for each, and a namespace for kinds that are in one.
@@ -242,6 +244,7 @@ impl Parent {
 
 /// The digest with its first digits alone; what follows its digits, such as a generation, stays.
 fn short(digest: &str) -> String {
+    let digest = digest.split_once('~').map_or(digest, |(digest, _)| digest);
     let (digits, rest) = digest.split_at(digest.find('@').unwrap_or(digest.len()));
     format!("{}{rest}", digits.get(..DIGITS).unwrap_or(digits))
 }

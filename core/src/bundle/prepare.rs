@@ -65,7 +65,14 @@ fn prepare_one(
     if reference.kind.kind.is_empty() || reference.kind.version.is_empty() || reference.name.is_empty() {
         return Err(vec![format!("{reference}: write `apiVersion`, `kind` and `metadata.name`")]);
     }
+    let written = GroupKind::new(&reference.kind.group, &reference.kind.kind);
+    if written.to_string().parse() != Ok(written) {
+        return Err(vec![format!(
+            "{reference}: `apiVersion` and `kind` do not name a kind, such as `apps/v1` and `Deployment`"
+        )]);
+    }
     place(&mut object, &reference, scopes, &setting.namespace);
+    strip(&mut object);
     let reference = ObjectRef::of(&object);
     let kind = reference.kind.clone();
     let identity = Identity::from(reference);
@@ -103,9 +110,15 @@ fn prepare_one(
             settings.policies.update = Update::Apply;
         }
     }
+    if identity.kind == GroupKind::new("", "Secret") && settings.purge_order.is_some() {
+        faults.push(fault(format!(
+            "remove the annotation `{}/purge-order`: a digest of what has served stands in a ConfigMap, which more people may read",
+            setting.prefix
+        )));
+    }
     let departure = Departure { policy: settings.policies.delete, order: settings.delete_order };
     set(&mut object, "annotations", keys::DELETION, departure.to_text(&identity));
-    let digest = digest(&object, settings.policies.reconcile, setting.stamp.generation);
+    let digest = digest(&object, setting.prefix, settings.policies.reconcile, setting.stamp.generation);
     if let Err(failure) = apply_stamp(&mut object, setting.entry, &setting.stamp) {
         faults.push(fault(failure.message));
         return Err(faults);
@@ -119,6 +132,13 @@ fn prepare_one(
         prove(&mut object, signer, &kind);
     }
     if faults.is_empty() { Ok(Rendered { object, identity, kind, settings, hints, digest }) } else { Err(faults) }
+}
+
+/// Removes what the adapter writes itself: a manifest that was taken from a cluster has it, too.
+fn strip(object: &mut Value) {
+    let Some(annotations) = object.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut) else { return };
+    let own = [keys::GENERATION, keys::OWNERSHIP_PROOF, keys::DIGEST, keys::DELETION, keys::DISOWNED_BY];
+    annotations.retain(|key, _| !own.contains(&key.as_str()));
 }
 
 /// Puts an object into its namespace. Whether a kind that neither Kubernetes nor the set defines is namespaced is known to the

@@ -9,7 +9,7 @@ use lifecycle_language::scope::Scope;
 use serde_json::Value;
 
 use super::identity::{GroupKind, Identity};
-use crate::readiness::{Judgement, Readiness};
+use crate::readiness::{Judgement, Readiness, is_observed};
 
 /// The variable by which expressions read the live object.
 pub const OBJECT: &str = "object";
@@ -25,18 +25,22 @@ pub struct Rule {
     pub expression: Expression,
 }
 
-/// Judges a live object by the first rule about it; none if there is none. A terminating object is left to the other rules.
+/// Judges a live object by the first rule about it; none if there is none.
+///
+/// The rules of kinds judge a terminating object, and one whose controller has not seen its newest state.
 #[must_use]
 pub fn judge(rules: &[Rule], identity: &Identity, object: &Value, now: Timestamp) -> Option<Judgement> {
     let is_about =
         |rule: &&Rule| rule.kind == identity.kind && rule.name.as_ref().is_none_or(|name| *name == identity.name);
-    let rule = rules.iter().find(is_about).filter(|_| object.pointer("/metadata/deletionTimestamp").is_none())?;
+    let is_current = |_: &&Rule| object.pointer("/metadata/deletionTimestamp").is_none() && is_observed(object);
+    let rule = rules.iter().find(is_about).filter(is_current)?;
     let mut scope = Scope::new(now);
     scope.set(OBJECT, object.clone());
     let (readiness, why) = match rule.expression.evaluate(&scope) {
         Ok(answer) if answer.is_truthy() => (Readiness::Ready, "its ready expression holds".to_owned()),
         Ok(_) => (Readiness::InProgress, "its ready expression does not hold yet".to_owned()),
-        Err(error) => (Readiness::InProgress, format!("its ready expression has no value yet: {error}")),
+        // The error may quote the object, which may be a Secret.
+        Err(_) => (Readiness::InProgress, "its ready expression has no value yet".to_owned()),
     };
     Some(Judgement { readiness, why })
 }

@@ -8,6 +8,8 @@ use super::identity::Identity;
 use super::member::Effect;
 use super::table::{Decision, Intent, Row, SkipReason};
 use crate::decision::Failure;
+use crate::object_ref::ObjectRef;
+use crate::observation::Version;
 use crate::outcome::OutcomeResult;
 use crate::readiness::{Judgement, Readiness};
 
@@ -35,7 +37,7 @@ pub struct Report {
     pub steps: Vec<Arc<str>>,
     /// What kept the pass from coming to its end, in words; `None` if it did.
     pub stopped: Option<String>,
-    /// Whether something of others would have gone with an object, which is why it was not deleted.
+    /// Whether others have instances of a type that would have gone, which is why nothing was deleted.
     pub is_blocked: bool,
     /// Why the parent could not be written, or something not be looked at before a deletion.
     pub failure: Option<Failure>,
@@ -51,6 +53,13 @@ impl Report {
         let others = if failed > 1 { format!(" (and {} others)", failed - 1) } else { String::new() };
         let message = self.stopped.as_deref().unwrap_or(&first.message);
         Some(Failure::new(first.reason, format!("{message}{others}")))
+    }
+
+    /// Whether the pass disowned a live object, or left it to somebody else.
+    #[must_use]
+    pub fn keeps(&self, version: &Version) -> bool {
+        let identity = Identity::from(ObjectRef::of(version.object()));
+        self.objects.iter().any(|object| object.identity == identity && object.effect == Effect::Disowned)
     }
 
     /// Whether an object of the bundle is on the cluster.
@@ -124,7 +133,9 @@ impl ObjectReport {
     /// The object's readiness, and why, in words.
     #[must_use]
     pub fn readiness(&self) -> (&'static str, &str) {
-        self.judgement.as_ref().map_or(("Absent", ""), |judgement| (word(judgement.readiness), judgement.why.as_str()))
+        let is_taken = matches!(self.verdict, Some((_, Decision::Taken(_))));
+        let absent = (if is_taken { "Taken" } else { "Absent" }, "");
+        self.judgement.as_ref().map_or(absent, |judgement| (word(judgement.readiness), judgement.why.as_str()))
     }
 
     /// Whether the object is ready, or has served.

@@ -14,7 +14,8 @@
 //! wait, and the report says for what. Inside a stage the objects of one priority come before those of the next.
 //!
 //! The caller writes the parent before the first object of a generation, a kind or a namespace, before an object that serves
-//! once is created, once it has served, and in the end if the parent changed. Of two passes at the same time, only one succeeds.
+//! once is created, once it has served, and in the end if the parent changed. Of two passes that write it at the same time, only one
+//! goes on.
 
 mod steps;
 
@@ -25,12 +26,14 @@ use std::sync::Arc;
 use jiff::SignedDuration;
 use serde_json::json;
 
+use super::applyset;
 use super::checks::Inside;
 use super::identity::{GroupKind, Identity};
 use super::member::{Circumstances, Live, Member, Rendered};
 use super::order::managed::TypePattern;
 use super::parent::Parent;
 use super::report::{ObjectReport, Report};
+use super::setting::Kinship;
 use super::table::{Decision, Intent};
 use crate::decision::Failure;
 use crate::object_ref::ObjectRef;
@@ -99,7 +102,7 @@ pub struct Session<'t> {
     /// The steps and intervals of which objects are applied again.
     due: BTreeSet<(Arc<str>, SignedDuration)>,
     stopped: Option<String>,
-    /// Whether an inspection found something of others.
+    /// Whether the guard found something of others.
     is_blocked: bool,
     /// Why the parent could not be written, or something not be looked at.
     failure: Option<Failure>,
@@ -117,9 +120,10 @@ impl<'t> Session<'t> {
         found: Vec<Version>,
         parent: Parent,
     ) -> Self {
-        let members = gather(&setting, rendered, found);
+        let Gathered { members, foreign, lost } = gather(&setting, rendered, found);
         let inhabited = members.iter().filter(|member| member.exists()).map(|member| place(&member.identity)).collect();
-        let steps: VecDeque<Step> = Planning { setting: &setting, members: &members, intent }.steps().into();
+        let steps: VecDeque<Step> =
+            Planning { setting: &setting, members: &members, foreign: &foreign, intent }.steps().into();
         let named = steps.iter().filter(|step| !step.members.is_empty());
         let mut session = Self {
             names: named.map(|step| Arc::clone(&step.name)).collect(),
@@ -141,8 +145,14 @@ impl<'t> Session<'t> {
             failure: None,
             is_over: false,
         };
-        if intent == Intent::Apply {
-            session.begin_to_apply();
+        match lost {
+            // Disowning takes nothing away, and what has lost a label is nearly disowned.
+            Some(lost) if intent != Intent::Disown => {
+                session.is_over = true;
+                session.stop(&lost);
+            }
+            Some(_) | None if intent == Intent::Apply => session.begin_to_apply(),
+            Some(_) | None => {}
         }
         session
     }
@@ -236,14 +246,16 @@ impl<'t> Session<'t> {
     pub fn inspected(&mut self, found: Vec<Result<Option<String>, Failure>>) {
         let Some(step) = self.steps.front_mut() else { return };
         let questions = std::mem::take(&mut step.inspections).len();
+        // What is left in a namespace may be on its way out with what the bundle had.
+        let is_guard = step.members.is_empty();
         let unanswered = (found.len() < questions).then(|| "it is not known what would go".to_owned());
         let obstacle = found.into_iter().find_map(|found| match found {
             Ok(found) => {
-                self.is_blocked |= found.is_some();
+                self.is_blocked |= is_guard && found.is_some();
                 found
             }
             Err(failure) => {
-                let why = failure.to_string();
+                let why = failure.message.clone();
                 self.failure = Some(failure);
                 Some(why)
             }
@@ -262,7 +274,7 @@ impl<'t> Session<'t> {
                 self.parent.note_written();
             }
             Err(failure) => {
-                self.stop(&format!("the parent: {failure}"));
+                self.stop(&format!("the parent: {}", failure.message));
                 self.failure = Some(failure);
                 self.is_over = true;
             }
@@ -379,9 +391,12 @@ impl<'t> Session<'t> {
     /// The namespace without which a member could not be created, if the bundle may create it.
     fn lacks_namespace(&self, index: usize, executed: &Executed) -> Option<String> {
         let member = &self.members[index];
-        let is_creation = matches!(member.verdict, Some((_, Decision::Create | Decision::Recreate)));
-        let is_missing = matches!(executed, Executed::Failed(error) if error.kind == WriteErrorKind::NotFound);
+        let is_creation = matches!(member.verdict, Some((_, Decision::Create)));
         let namespace = member.identity.namespace.as_ref()?;
+        // A kind that the server does not serve is not found either.
+        let says_so = format!("namespaces \"{namespace}\" not found");
+        let is_missing = matches!(executed, Executed::Failed(error)
+            if error.kind == WriteErrorKind::NotFound && error.message.contains(&says_so));
         let is_rendered =
             || self.members.iter().any(|other| other.identity.kind.is_namespace() && other.identity.name == *namespace);
         let may_create = is_creation && is_missing && self.setting.creates_namespaces && !is_rendered();
@@ -489,9 +504,20 @@ fn place(identity: &Identity) -> (GroupKind, Option<String>) {
     (identity.kind.clone(), identity.namespace.clone())
 }
 
-/// The members of a pass: the rendered objects, and those that were found although they are no longer rendered.
-fn gather(setting: &Setting<'_>, rendered: Vec<Rendered>, found: Vec<Version>) -> Vec<Member> {
+/// What a pass begins with.
+struct Gathered {
+    /// The rendered objects, and the members that are no longer rendered.
+    members: Vec<Member>,
+    /// Objects of others that have the set's label.
+    foreign: Vec<Identity>,
+    /// A member that lost one of the marks by which it is found again, in words.
+    lost: Option<String>,
+}
+
+/// Sorts what was found.
+fn gather(setting: &Setting<'_>, rendered: Vec<Rendered>, found: Vec<Version>) -> Gathered {
     let mut members: Vec<Member> = rendered.into_iter().map(Member::wanted).collect();
+    let (mut foreign, mut lost) = (Vec::new(), None);
     let mut indexes: BTreeMap<Identity, usize> = BTreeMap::new();
     for (index, member) in members.iter().enumerate() {
         indexes.insert(member.identity.clone(), index);
@@ -499,17 +525,35 @@ fn gather(setting: &Setting<'_>, rendered: Vec<Rendered>, found: Vec<Version>) -
     for version in found {
         let object = ObjectRef::of(version.object());
         let (kind, identity) = (object.kind.clone(), Identity::from(object));
+        // The API server dropped the namespace that the manifest of a cluster-scoped object wrote.
+        let is_placed = |member: &&mut Member| {
+            identity.namespace.is_none()
+                && (&member.identity.kind, &member.identity.name) == (&identity.kind, &identity.name)
+        };
+        if let Some(member) = members.iter_mut().filter(|member| member.wanted.is_some()).find(is_placed) {
+            member.live = setting.owner_of(version);
+            continue;
+        }
         match indexes.entry(identity) {
             Entry::Occupied(index) => members[*index.get()].live = setting.owner_of(version),
-            Entry::Vacant(index) if setting.is_former_member(&version, index.key()) => {
-                members.push(Member::unwanted(index.key().clone(), kind, Live::Member(version)));
-                index.insert(members.len() - 1);
-            }
-            // A copy that somebody made of a member is theirs.
-            Entry::Vacant(_) => {}
+            Entry::Vacant(index) => match setting.kinship(&version, index.key()) {
+                Kinship::Member => {
+                    members.push(Member::unwanted(index.key().clone(), kind, Live::Member(version)));
+                    index.insert(members.len() - 1);
+                }
+                Kinship::Lost(mark) => {
+                    lost = Some(format!(
+                        "{} has lost `{mark}`, by which it is a member; restore it, or remove the label `{}` if the object is to stay",
+                        index.key(),
+                        applyset::PART_OF
+                    ));
+                }
+                Kinship::Foreign => foreign.push(index.into_key()),
+                Kinship::Dependent => {}
+            },
         }
     }
-    members
+    Gathered { members, foreign, lost }
 }
 
 #[cfg(test)]

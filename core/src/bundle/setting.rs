@@ -46,6 +46,19 @@ pub struct Setting<'t> {
     pub now: Timestamp,
 }
 
+/// What an object with the set's label is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kinship {
+    /// A member.
+    Member,
+    /// A member that lost this label or annotation.
+    Lost(&'static str),
+    /// An object that a controller made and removes.
+    Dependent,
+    /// Somebody's object.
+    Foreign,
+}
+
 impl Setting<'_> {
     /// Why an object cannot be one of the set, with the cure; none if it can.
     pub(super) fn collision(&self, identity: &Identity) -> Option<String> {
@@ -69,12 +82,22 @@ impl Setting<'_> {
         object.label(key) == Some(expected)
     }
 
-    /// Whether an object that the manifests do not render is a member: it says so by labels and annotations, and is no copy that
-    /// a controller made of one.
-    pub(super) fn is_former_member(&self, version: &Version, identity: &Identity) -> bool {
+    /// What an object with the set's label is that the manifests do not render. Operators and people copy labels and
+    /// annotations, so a member has to name itself, or at least to have no controller.
+    pub(super) fn kinship(&self, version: &Version, identity: &Identity) -> Kinship {
+        let names_itself = version.annotation(keys::DELETION).and_then(|text| Departure::names(text, identity));
         let is_controlled = version.owner_references().iter().any(|reference| reference["controller"] == true);
-        let is_copy = version.annotation(keys::DELETION).is_some_and(|text| Departure::is_of_another(text, identity));
-        self.is_stamped(version) && version.annotation(keys::DIGEST).is_some() && !is_controlled && !is_copy
+        let has_digest = version.annotation(keys::DIGEST).is_some();
+        let lost = keys::OWNERSHIP_LABELS.into_iter().find(|key| !self.is_owner_label(key, version.object()));
+        match (names_itself, lost) {
+            _ if version.is_disowned() => Kinship::Foreign,
+            (Some(true), Some(label)) if version.label(label).is_none() => Kinship::Lost(label),
+            (Some(true), None) if !has_digest => Kinship::Lost(keys::DIGEST),
+            (Some(true), None) => Kinship::Member,
+            (Some(_) | None, _) if is_controlled => Kinship::Dependent,
+            (None, None) if has_digest => Kinship::Member,
+            (Some(_) | None, _) => Kinship::Foreign,
+        }
     }
 
     /// Whose the live object of a rendered one is. It is a member if it has the set's label and all labels of its owner.
@@ -89,6 +112,10 @@ impl Setting<'_> {
                 .any(|key| version.label(key).is_some() && !self.is_owner_label(key, version.object()))
         };
         let owner = match version.label(applyset::PART_OF) {
+            Some(other) if other != self.set && !is_of_others() => Some(format!(
+                "this entry's set `{other}`, which another `bundle.name` or `bundle.namespace` had; write the former ones, or \
+                 disown that set first"
+            )),
             Some(other) if other != self.set => Some(format!("the set `{other}`")),
             Some(_) | None if version.is_disowned() => {
                 Some(format!("nobody: it was disowned, as its label `{}` says", keys::DISOWNED))
@@ -103,8 +130,10 @@ impl Setting<'_> {
         Live::Other(version, owner)
     }
 
+    /// Whether an object has all labels of a member. One that a person disowned is nobody's.
     fn is_stamped(&self, version: &Version) -> bool {
-        version.label(applyset::PART_OF) == Some(self.set.as_str())
+        !version.is_disowned()
+            && version.label(applyset::PART_OF) == Some(self.set.as_str())
             && keys::OWNERSHIP_LABELS.into_iter().all(|key| self.is_owner_label(key, version.object()))
     }
 }

@@ -25,14 +25,14 @@
 //! | A7 | no member, and its policy does not adopt it | fail |
 //! | A8 | no member | update |
 //! | A9 | written once, and there | skip |
-//! | A10 | changed, its digest known, and its policy recreates it | recreate |
+//! | A10 | changed in its content, and its policy recreates it | recreate |
 //! | A11 | changed | update |
 //! | A12 | to be applied again | update |
 //! | A13 | as it was applied | skip |
 
 use std::fmt;
 
-use super::digest::ONCE;
+use super::digest::{ONCE, is_other_content};
 use super::policy::{Adoption, Delete, Policies, Reconcile, Update};
 
 /// What the bundle as a whole is to become.
@@ -183,7 +183,7 @@ crate::row::table! {
     Taken, "A7", "no member, and its policy does not adopt it";
     Adopt, "A8", "no member";
     Once, "A9", "written once, and there";
-    Recreate, "A10", "changed, its digest known, and its policy recreates it";
+    Recreate, "A10", "changed in its content, and its policy recreates it";
     Changed, "A11", "changed";
     DueAgain, "A12", "to be applied again";
     InSync, "A13", "as it was applied";
@@ -274,9 +274,10 @@ fn apply(situation: &Situation<'_>, wanted: &Wanted<'_>) -> (Row, Decision) {
         return skip(Row::Once, SkipReason::Once);
     }
     if digest != Some(wanted.digest) {
-        // Without a digest nothing says that the object has to be another one, so it is not destroyed.
+        // Where nothing says that the object's content is another one, such as for a new policy, it is not destroyed.
+        let is_other = digest.is_some_and(|digest| is_other_content(digest, wanted.digest));
         return match wanted.policies.update {
-            Update::Recreate if digest.is_some() => (Row::Recreate, Decision::Recreate),
+            Update::Recreate if is_other => (Row::Recreate, Decision::Recreate),
             Update::Recreate | Update::Apply | Update::ApplyOverride | Update::Replace => {
                 (Row::Changed, Decision::Update(UpdateReason::Changed))
             }

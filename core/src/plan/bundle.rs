@@ -18,23 +18,26 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::decide::current;
+use super::disown;
 use super::{After, Next, Pending, Planner, Purpose, State, Write, reads};
 use crate::bundle::applyset;
 use crate::bundle::member::Rendered;
 use crate::bundle::parent::Parent;
 use crate::bundle::prepare::prepare;
 use crate::bundle::render::render;
-use crate::bundle::report::shown;
+use crate::bundle::report::{Report, shown};
 use crate::bundle::session::{self, Inspection, Session, Setting};
 use crate::bundle::table::Intent;
 use crate::decision::{Decision, DisownReason, FailReason, Failure, SkipReason};
 use crate::destination::Destination;
+use crate::keys;
 use crate::manifest::Desired;
+use crate::object_ref::ObjectRef;
 use crate::observation::{Observation, Query, QueryBy, Version};
 use crate::outcome::OutcomeResult;
 use crate::plan::record::write_failure;
 use crate::task::Bundle;
-use crate::write::{Command, Executed, Target, UpdateMode, WriteError};
+use crate::write::{Command, Disowning, Executed, Target, UpdateMode, WriteError};
 use lifecycle_language::scope::Scope;
 
 /// What the caller does for the members of a bundle.
@@ -73,16 +76,22 @@ pub(super) struct Turn<'t> {
     /// What became of the parent.
     written: Option<OutcomeResult>,
     stage: Stage<'t>,
+    /// The lists of the members, which are read once more before the parent is deleted.
+    queries: Vec<Query>,
+    /// What was read then.
+    left: Option<Vec<Observation>>,
 }
 
 #[derive(Debug)]
 enum Stage<'t> {
     /// The members are still to be read.
-    Reading(Box<Beginning<'t>>, Vec<Query>),
+    Reading(Box<Beginning<'t>>),
     /// The members could not be read.
     Unread(Failure),
     /// The members are handled; `true` while the answer about the parent is awaited.
     Running(Box<Session<'t>>, bool),
+    /// The members are gone, and are read once more.
+    Gone(Box<Report>),
 }
 
 /// What a session begins with, beside the members that were found.
@@ -100,7 +109,9 @@ pub(super) fn intent(decision: &Decision) -> Option<Intent> {
             Some(Intent::Apply)
         }
         Decision::Delete | Decision::Skip(SkipReason::AlreadyAbsent) => Some(Intent::Delete),
-        Decision::Disown(_) | Decision::Skip(SkipReason::NothingToDisown) => Some(Intent::Disown),
+        Decision::Disown(_) | Decision::Skip(SkipReason::NothingToDisown | SkipReason::Disowned) => {
+            Some(Intent::Disown)
+        }
         Decision::CreateVersion(_)
         | Decision::Patch(_)
         | Decision::Recreate { .. }
@@ -108,6 +119,29 @@ pub(super) fn intent(decision: &Decision) -> Option<Intent> {
         | Decision::Skip(_)
         | Decision::Fail(_) => None,
     }
+}
+
+/// The decision about an entry, made sense of for a bundle: an object that no adapter wrote, in the place of the parent, is no
+/// reason to take the members for gone, and is never adopted.
+pub(super) fn corrected(decision: Decision) -> Decision {
+    let is_not_ours = match &decision {
+        Decision::Skip(reason) => *reason == SkipReason::NotOurs,
+        Decision::Fail(failure) => failure.reason == FailReason::NotOurs,
+        Decision::Create
+        | Decision::CreateVersion(_)
+        | Decision::Update { .. }
+        | Decision::Patch(_)
+        | Decision::Recreate { .. }
+        | Decision::Disown(_)
+        | Decision::Delete
+        | Decision::Wait(_) => false,
+    };
+    if !is_not_ours {
+        return decision;
+    }
+    let message = "another object has the parent's name; give the bundle another `name`, or delete that object if somebody replaced \
+                   the parent by it: the bundle then finds its objects by its manifests";
+    Decision::Fail(Failure::new(FailReason::NotOurs, message))
 }
 
 /// A bundle whose parent was decided about.
@@ -128,13 +162,28 @@ impl<'t> Planner<'t> {
         let generation = pending.desired.unwrap_or(self.stamp.generation);
         let owned = self.versions(self.position(), &pending.owned.places);
         let live = current(owned, generation).cloned();
+        let mut command = command;
+        if pending.decided.decision == Decision::Skip(SkipReason::Disowned) {
+            // A person disowned the parent: so are the members, once, as the parent's marks tell.
+            let is_marked = |live: &&Version| applyset::is_marked(live.object()) && !live.is_terminating();
+            let Some(live) = live.as_ref().filter(is_marked) else {
+                return self.conclude(pending, OutcomeResult::Skipped, After::AsObserved, scope);
+            };
+            let resource = self.resource();
+            let patch = disown::patch(live, &Destination::ThisCluster, &resource.name, &self.stamp);
+            let target = Target::of(live, &resource.kind, &Destination::ThisCluster);
+            command = Some(Command::Disown { former: Vec::new(), last: Disowning { target, patch } });
+        }
+        if let Some(Command::Disown { former, last }) = &mut command {
+            former.iter_mut().chain([last]).for_each(|disowning| applyset::unmark(&mut disowning.patch));
+        }
         match self.beginning(bundle, intent, desired.as_ref(), live.as_ref(), scope) {
             Ok(Some((beginning, queries))) => {
                 let last = command.filter(|_| intent != Intent::Apply);
                 let desired = desired.map(|desired| desired.object);
-                let stage = Stage::Reading(Box::new(beginning), queries);
-                self.state =
-                    State::Bundle(Box::new(Turn { pending, intent, last, desired, live, written: None, stage }));
+                let stage = Stage::Reading(Box::new(beginning));
+                let turn = Turn { pending, intent, last, desired, live, written: None, stage, queries, left: None };
+                self.state = State::Bundle(Box::new(turn));
             }
             Ok(None) => self.conclude(pending, OutcomeResult::Skipped, After::AsObserved, scope),
             Err(failure) => self.conclude(pending, OutcomeResult::Failed(failure), After::AsObserved, scope),
@@ -178,12 +227,13 @@ impl<'t> Planner<'t> {
         };
         let mut parent = Parent::read(live, &setting.namespace, self.stamp.generation)?;
         // Members that are to go say themselves how; only where they are has to be known.
-        let is_rendered = intent == Intent::Apply || !parent.exists();
+        let is_rendered = intent == Intent::Apply || !parent.is_whole();
         let rendered = if is_rendered { self.rendered(bundle, &setting, scope) } else { Ok(Vec::new()) };
         let rendered = match rendered {
             Ok(rendered) => rendered,
-            Err(failure) if intent == Intent::Apply => return Err(failure),
-            Err(_) => return Ok(None),
+            // A bundle whose manifests never rendered has neither a parent nor members.
+            Err(_) if intent != Intent::Apply && live.is_none() => return Ok(None),
+            Err(failure) => return Err(failure),
         };
         for object in &rendered {
             parent.grow(&object.kind, object.identity.namespace.as_deref());
@@ -231,14 +281,15 @@ impl<'t> Planner<'t> {
 
     /// Ends the turn of a bundle, or goes on to the parent's own write.
     fn end_bundle(&mut self, turn: Turn<'t>, scope: &mut Scope) -> Option<Write> {
-        let Turn { mut pending, intent, last, live, written, stage, .. } = turn;
+        let Turn { mut pending, intent, last, live, written, stage, left, .. } = turn;
         let report = match stage {
             Stage::Running(session, _) => session.into_report(),
+            Stage::Gone(report) => found_again(*report, left.unwrap_or_default()),
             Stage::Unread(failure) => {
                 self.conclude(pending, OutcomeResult::Failed(failure), After::AsObserved, scope);
                 return None;
             }
-            Stage::Reading(..) => {
+            Stage::Reading(_) => {
                 self.conclude(pending, OutcomeResult::Skipped, After::AsObserved, scope);
                 return None;
             }
@@ -274,11 +325,29 @@ impl<'t> Planner<'t> {
     }
 }
 
+/// The report of a deletion, given what was read after it: a member that was created meanwhile, or a list that failed, keeps the
+/// parent.
+fn found_again(mut report: Report, left: Vec<Observation>) -> Report {
+    for observation in left {
+        match observation {
+            Observation::Unknown(cause) => report.failure = Some(Failure::new(FailReason::DiscoveryFailed, cause)),
+            Observation::Found(versions) => {
+                let mut members = versions.iter().filter(|version| version.annotation(keys::DIGEST).is_some());
+                if let Some(version) = members.find(|version| !report.keeps(version)) {
+                    let object = ObjectRef::of(version.object());
+                    report.stopped = Some(format!("{object} was created meanwhile; the next event deletes it"));
+                }
+            }
+        }
+    }
+    report
+}
+
 impl Turn<'_> {
     fn go_on(&mut self) -> Option<BundleStep> {
-        if let Stage::Reading(_, queries) = &self.stage {
-            if !queries.is_empty() {
-                return Some(BundleStep::Read(queries.clone()));
+        if matches!(self.stage, Stage::Reading(_)) {
+            if !self.queries.is_empty() {
+                return Some(BundleStep::Read(self.queries.clone()));
             }
             self.begin(Vec::new());
         }
@@ -286,16 +355,20 @@ impl Turn<'_> {
         match session.go_on() {
             session::Next::Send(commands) => Some(BundleStep::Write(commands)),
             session::Next::Inspect(inspections) => Some(BundleStep::Inspect(inspections, session.set().to_owned())),
-            session::Next::Done => None,
+            session::Next::Done => self.look_again(),
             session::Next::WriteParent => {
                 *is_parents = true;
-                let mut desired = self.desired.clone()?;
+                let Some(mut desired) = self.desired.clone() else {
+                    let failure = Failure::new(FailReason::RenderFailed, "the parent was not rendered");
+                    self.stage = Stage::Unread(failure);
+                    return None;
+                };
                 session.parent().write(&mut desired, env!("CARGO_PKG_VERSION"));
                 let destination = Destination::ThisCluster;
                 Some(BundleStep::Write(vec![match &self.live {
                     None => Command::Create { destination, desired },
                     Some(live) => {
-                        let target = Target::of(live, &crate::object_ref::ObjectRef::of(&desired).kind, &destination);
+                        let target = Target::of(live, &ObjectRef::of(&desired).kind, &destination);
                         Command::Update { desired, mode: UpdateMode::Apply, target, live: live.clone() }
                     }
                 }]))
@@ -303,10 +376,24 @@ impl Turn<'_> {
         }
     }
 
+    /// Reads the members once more before the parent is deleted: a pass that began before may have created some since, and nobody
+    /// finds them without the parent.
+    fn look_again(&mut self) -> Option<BundleStep> {
+        if self.intent != Intent::Delete || self.last.is_none() || self.queries.is_empty() {
+            return None;
+        }
+        let unread = Failure::new(FailReason::DiscoveryFailed, "the members were not read");
+        let Stage::Running(session, _) = std::mem::replace(&mut self.stage, Stage::Unread(unread)) else { return None };
+        let report = session.into_report();
+        let is_complete = report.stopped.is_none() && report.failure().is_none();
+        self.stage = Stage::Gone(Box::new(report));
+        is_complete.then(|| BundleStep::Read(self.queries.clone()))
+    }
+
     fn begin(&mut self, found: Vec<Version>) {
         // What the session begins with is moved, and the stage replaced at once.
         let unread = Failure::new(FailReason::DiscoveryFailed, "the members were not read");
-        if let Stage::Reading(beginning, _) = std::mem::replace(&mut self.stage, Stage::Unread(unread)) {
+        if let Stage::Reading(beginning) = std::mem::replace(&mut self.stage, Stage::Unread(unread)) {
             let Beginning { setting, rendered, parent } = *beginning;
             let session = Session::new(setting, self.intent, rendered, found, parent);
             self.stage = Stage::Running(Box::new(session), false);
@@ -315,10 +402,11 @@ impl Turn<'_> {
 
     fn answer(&mut self, answer: BundleAnswer) {
         match (&mut self.stage, answer) {
-            (Stage::Reading(_, queries), BundleAnswer::Read(observations)) => {
-                let is_whole = queries.len() == observations.len();
+            (Stage::Gone(_), BundleAnswer::Read(observations)) => self.left = Some(observations),
+            (Stage::Reading(_), BundleAnswer::Read(observations)) => {
+                let is_whole = self.queries.len() == observations.len();
                 let mut found = Vec::new();
-                for (query, observation) in queries.iter().zip(observations) {
+                for (query, observation) in self.queries.iter().zip(observations) {
                     match observation {
                         Observation::Found(versions) => found.extend(versions),
                         Observation::Unknown(cause) => {
@@ -339,6 +427,10 @@ impl Turn<'_> {
                     Some(Executed::Created(object)) => Ok((OutcomeResult::Created, object)),
                     Some(Executed::Updated(object)) => Ok((OutcomeResult::Updated, object)),
                     Some(Executed::Failed(error)) => Err(write_failure(&error)),
+                    Some(Executed::NameTaken(Some(_))) => {
+                        let message = "another object has the parent's name; give the bundle another `name`";
+                        Err(Failure::new(FailReason::NameTaken, message))
+                    }
                     Some(_) | None => {
                         let message = "somebody else wrote it at the same time; the next event reads it again";
                         Err(Failure::new(FailReason::Conflict, message))
@@ -355,7 +447,7 @@ impl Turn<'_> {
                     .inspected(found.into_iter().map(|found| found.map_err(|error| write_failure(&error))).collect());
             }
             // An answer to another question.
-            (Stage::Running(..) | Stage::Reading(..) | Stage::Unread(_), _) => {}
+            (Stage::Running(..) | Stage::Reading(_) | Stage::Unread(_) | Stage::Gone(_), _) => {}
         }
     }
 }

@@ -4,6 +4,7 @@ use super::decide::current;
 use super::inside::is_applied;
 use super::owner::OwnerStatus;
 use super::{After, Pending, Planner, State};
+use crate::bundle::report::shown;
 use crate::decision::{Decision, SkipReason};
 use crate::keys;
 use crate::observation::{Observation, Version};
@@ -24,7 +25,11 @@ impl Planner<'_> {
             .any(|version| version.is_terminating() && !version.is_disowned());
         let Pending { decided, place: (namespace, name), owned, record, report, .. } = pending;
         if let After::Now(version) = after {
-            self.show(self.position(), version.map(Version::into_object), scope);
+            let object = version.map(Version::into_object).map(|object| match &report {
+                Some(report) if object.get("ready").is_none() => shown(object, Some(report)),
+                Some(_) | None => object,
+            });
+            self.show(self.position(), object, scope);
         }
         let has_lifecycle = self.task.has_lifecycle();
         if !has_lifecycle && is_left_out(&decided.decision, &result) {

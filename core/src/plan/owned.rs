@@ -48,6 +48,7 @@ fn is_guarded(resource: &Resource) -> bool {
         || gates.orphan.is_some()
         || matches!(gates.recreate, Some(Recreate::When(_)))
         || resource.retention.is_some()
+        || resource.bundle.is_some()
 }
 
 #[cfg(test)]

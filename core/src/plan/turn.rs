@@ -35,6 +35,9 @@ impl Planner<'_> {
         let owner = self.owner();
         let mut examination = Examination::new(context, &versions, owner.as_ref(), owned.desired);
         let mut decided = decide(&seen, &mut examination);
+        if self.resource().bundle.is_some() {
+            decided.decision = bundle::corrected(decided.decision);
+        }
         let mut examined = examination.into_parts();
         let record = std::mem::take(&mut examined.record);
         let desired = examined.desired.as_ref().map(|desired| desired.generation);

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::Inspection;
+use crate::bundle::checks::Inside;
 use crate::bundle::identity::Identity;
 use crate::bundle::member::Member;
 use crate::bundle::order::managed::{ManagedTypes, TypePattern};
@@ -63,6 +64,8 @@ impl Step {
 pub(super) struct Planning<'a> {
     pub(super) setting: &'a Setting<'a>,
     pub(super) members: &'a [Member],
+    /// Objects of others that have the set's label, so that no inspection finds them.
+    pub(super) foreign: &'a [Identity],
     pub(super) intent: Intent,
 }
 
@@ -101,9 +104,17 @@ impl Planning<'_> {
             return None;
         }
         let named = named.iter().cloned().map(|types| Ok(Inspection::Instances(types)));
-        let questions = named.chain(going.into_iter().filter_map(instances));
+        let obstacles = going.iter().filter_map(|member| self.foreign_inside(member)).map(Err).collect::<Vec<_>>();
+        let questions = named.chain(going.into_iter().filter_map(instances)).chain(obstacles);
         let step = Step::new("deletion guard".to_owned(), Act::Remove, Vec::new()).after(questions);
         (!step.inspections.is_empty() || step.obstacle.is_some()).then_some(step)
+    }
+
+    /// An object of others that would go with the member, in words.
+    fn foreign_inside(&self, member: &Member) -> Option<String> {
+        let inside = Inside::of(&member.identity, member.object()?)?;
+        let foreign = self.foreign.iter().find(|identity| inside.contains(identity))?;
+        Some(format!("{foreign} is not of this bundle, and would go with {}", member.identity))
     }
 
     /// Whether this pass deletes the member, if it comes to it.
@@ -154,7 +165,7 @@ impl Planning<'_> {
         let is_namespace = |index: &usize| self.members[*index].identity.kind.is_namespace();
         let (namespaces, others): (Vec<usize>, Vec<usize>) = to_go.into_iter().partition(is_namespace);
         let mut steps = Vec::new();
-        for members in [others, namespaces] {
+        for (members, suffix) in [(others, ""), (namespaces, ", namespaces")] {
             let waves = waves(members, |index| {
                 let member = &self.members[*index];
                 let order = member.departure().map(|departure| departure.order).unwrap_or_default();
@@ -163,7 +174,7 @@ impl Planning<'_> {
             for Wave { order, objects } in waves {
                 let name = |stage: DeleteStage| match stage {
                     DeleteStage::Instance => format!("deletion wave {order}, instances"),
-                    DeleteStage::Rest => format!("deletion wave {order}"),
+                    DeleteStage::Rest => format!("deletion wave {order}{suffix}"),
                 };
                 steps.extend(by_stage(objects).into_iter().map(|(stage, members)| {
                     let going = members.iter().map(|(_, index)| &self.members[*index]).filter(|it| self.goes(it));

@@ -454,7 +454,7 @@ fn deletion_waits_for_what_would_go_with_it() {
 
     world.found = BTreeMap::from([("space".to_owned(), "ConfigMap space/y is not the bundle's")]);
     let stopped = world.pass(Intent::Delete).unwrap().stopped;
-    assert_eq!(stopped.as_deref(), Some("deletion wave 0: ConfigMap space/y is not the bundle's"));
+    assert_eq!(stopped.as_deref(), Some("deletion wave 0, namespaces: ConfigMap space/y is not the bundle's"));
     assert_eq!(world.writes(), ["delete bars.example.io", "delete a"]);
 
     world.found.clear();
@@ -568,7 +568,7 @@ fn copy_of_a_member_that_a_controller_made_is_no_member() {
         |copy| {
             let reference = json!([{ "apiVersion": "v1", "kind": "X", "name": "x", "uid": "u", "controller": true }]);
             copy["metadata"]["ownerReferences"] = reference;
-            copy["metadata"]["annotations"][keys::DELETION] = json!("delete,0,ConfigMap team/copy");
+            copy["metadata"]["annotations"][keys::DELETION] = Value::Null;
         },
     ];
     for (number, make) in copies.into_iter().enumerate() {
@@ -582,6 +582,92 @@ fn copy_of_a_member_that_a_controller_made_is_no_member() {
         world.pass(Intent::Delete).unwrap();
         assert_eq!(world.store.names(), ["copy", "monitoring"], "copy {number}");
     }
+}
+
+#[test]
+fn member_that_lost_a_mark_stops_the_pass_and_is_named() {
+    for (part, key) in [("labels", keys::ADAPTER), ("annotations", keys::DIGEST)] {
+        let mut world = World::new(vec![map("a", &[]), map("b", &[])]);
+        world.apply();
+        world.store.change("a", &json!({ "metadata": { part: { key: null } } }));
+        world.manifests.remove(0);
+        world.writes();
+        for intent in [Intent::Apply, Intent::Delete] {
+            let stopped = world.pass(intent).unwrap().stopped.unwrap();
+            assert!(stopped.starts_with(&format!("ConfigMap team/a has lost `{key}`")), "{stopped}");
+            assert!(world.writes().is_empty());
+        }
+    }
+}
+
+#[test]
+fn copy_that_somebody_made_keeps_the_type_that_it_would_go_with() {
+    let mut world = World::new(vec![type_of_bars(), object("example.io/v1", "Bar", "b", &[])]);
+    world.apply();
+    establish(&mut world);
+    world.apply();
+    let mut copy = world.store.object("b").clone();
+    copy["metadata"]["name"] = json!("copy");
+    world.store.put(copy);
+    world.writes();
+    let stopped = world.pass(Intent::Delete).unwrap().stopped.unwrap();
+    let expected = "deletion guard: Bar.example.io team/copy is not of this bundle, and would go with \
+                    CustomResourceDefinition.apiextensions.k8s.io bars.example.io";
+    assert_eq!(stopped, expected);
+    assert!(world.writes().is_empty());
+}
+
+#[test]
+fn cluster_scoped_object_is_found_although_its_manifest_has_a_namespace() {
+    let mut world = World::new(vec![object("example.io/v1", "Foo", "wide", &[])]);
+    world.apply();
+    // The server drops the namespace.
+    let mut live = world.store.object("wide").clone();
+    world.store.remove("wide");
+    live["metadata"].as_object_mut().unwrap().remove("namespace");
+    world.store.put(live);
+    world.writes();
+    assert_eq!((world.apply().stopped, world.writes()), (None, vec![]));
+    world.manifests.clear();
+    world.apply();
+    assert_eq!(world.store.names(), ["monitoring"]);
+}
+
+#[test]
+fn member_that_a_person_disowned_is_left_alone() {
+    let mut world = World::new(vec![map("a", &[])]);
+    world.apply();
+    world.store.change("a", &json!({ "metadata": { "labels": { keys::DISOWNED: "c1" } } }));
+    world.manifests[0]["data"]["k"] = json!("w");
+    let report = world.apply();
+    assert_eq!(effects(&report), ["a failed"]);
+    assert!(report.stopped.unwrap().contains("nobody: it was disowned"));
+    world.pass(Intent::Delete).unwrap();
+    assert!(world.store.names().contains(&"a"));
+}
+
+#[test]
+fn annotations_of_the_adapter_in_a_manifest_do_not_count() {
+    let mut taken = map("a", &[("apply-order", "0")]);
+    taken["metadata"]["annotations"][keys::GENERATION] = json!("7");
+    taken["metadata"]["annotations"][keys::OWNERSHIP_PROOF] = json!("x");
+    let mut world = World::new(vec![taken]);
+    world.apply();
+    assert_eq!(world.apply().stopped, None);
+    let annotations = &world.store.object("a")["metadata"]["annotations"];
+    assert_eq!((&annotations[keys::GENERATION], annotations.get(keys::OWNERSHIP_PROOF)), (&json!("1"), None));
+}
+
+#[test]
+fn new_policy_does_not_recreate() {
+    let mut world = World::new(vec![map("a", &[("update-policy", "recreate")])]);
+    world.apply();
+    let uid = world.store.object("a")["metadata"]["uid"].clone();
+    world.manifests = vec![map("a", &[("update-policy", "recreate"), ("delete-policy", "orphan")])];
+    assert_eq!(effects(&world.apply()), ["a updated"]);
+    assert_eq!(world.store.object("a")["metadata"]["uid"], uid);
+    world.manifests[0]["data"]["k"] = json!("w");
+    assert_eq!(effects(&world.apply()), ["a recreated"]);
 }
 
 #[test]
@@ -631,7 +717,7 @@ fn two_passes_at_the_same_time_run_an_object_that_serves_once_only_once() {
     world.writes();
     let report = world.finish(late).unwrap();
     assert_eq!(world.writes(), ["update monitoring"]);
-    assert_eq!(report.stopped.as_deref(), Some("the parent: Conflict: the parent changed"));
+    assert_eq!(report.stopped.as_deref(), Some("the parent: the parent changed"));
     assert_eq!(effects(&report), ["once none", "a none"]);
 }
 
@@ -676,10 +762,9 @@ fn inspection_that_fails_or_is_not_answered_keeps_everything() {
     establish(&mut world);
     world.apply();
     let failure = Failure::new(FailReason::Forbidden, "no");
-    for (found, expected) in [
-        (vec![Err(failure)], "deletion guard: Forbidden: no"),
-        (vec![], "deletion guard: it is not known what would go"),
-    ] {
+    for (found, expected) in
+        [(vec![Err(failure)], "deletion guard: no"), (vec![], "deletion guard: it is not known what would go")]
+    {
         let mut session = world.begin(Intent::Delete);
         assert!(matches!(session.go_on(), Next::Inspect(_)));
         session.inspected(found);

@@ -3,7 +3,7 @@ use proptest::sample::select;
 
 use super::*;
 
-const DIGEST: &str = "new";
+const DIGEST: &str = "new~new";
 
 /// A rendered object with default policies.
 fn wanted() -> Wanted<'static> {
@@ -327,6 +327,15 @@ fn each_situation_has_the_row_and_the_decision_of_the_table() {
             Decision::Update(UpdateReason::Changed),
         ),
         (
+            "an object whose policies changed, and that would be recreated",
+            Apply,
+            with(|it| it.policies.update = Update::Recreate),
+            member(Some("old~new")),
+            None,
+            Row::Changed,
+            Decision::Update(UpdateReason::Changed),
+        ),
+        (
             "an object that would be recreated, and whose digest somebody removed",
             Apply,
             with(|it| it.policies.update = Update::Recreate),
@@ -339,7 +348,7 @@ fn each_situation_has_the_row_and_the_decision_of_the_table() {
             "a changed object that is recreated",
             Apply,
             with(|it| it.policies.update = Update::Recreate),
-            member(Some("old")),
+            member(Some("old~old")),
             None,
             Row::Recreate,
             Decision::Recreate,

@@ -121,6 +121,41 @@ fn deletion_finds_members_whose_parent_somebody_deleted() {
 }
 
 #[test]
+fn object_in_the_place_of_the_parent_does_not_finalize_the_deletion() {
+    let task = alone();
+    let mut store = settled(&task);
+    store.remove("parent");
+    store
+        .put(json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "parent", "namespace": "team" } }));
+    for variables in [&yes("deleting"), &yes("disowning")] {
+        let pass = pass(&task, &mut store, 1, variables);
+        assert!(pass.calls.is_empty() && !pass.outcomes[0].finalized);
+        assert!(pass.outcomes[0].failure().unwrap().message.starts_with("another object has the parent's name"));
+    }
+}
+
+#[test]
+fn deletion_finds_members_of_a_parent_that_somebody_emptied() {
+    let task = alone();
+    let mut store = settled(&task);
+    let annotations = json!({ applyset::GROUP_KINDS: null, applyset::NAMESPACES: null, applyset::TOOLING: null });
+    store.change("parent", &json!({ "metadata": { "annotations": annotations }, "data": null }));
+    pass(&task, &mut store, 1, &yes("deleting"));
+    assert!(store.objects().is_empty(), "{:?}", store.names());
+}
+
+#[test]
+fn members_of_a_parent_that_a_person_disowned_are_disowned_once() {
+    let task = alone();
+    let mut store = settled(&task);
+    store.change("parent", &json!({ "metadata": { "labels": { "hyperfleet.io/disowned": "c1" } } }));
+    let first = pass(&task, &mut store, 1, &[]);
+    assert_eq!(calls(&first), ["disown a", "disown b", "disown c", "disown parent"]);
+    assert!(pass(&task, &mut store, 1, &[]).calls.is_empty());
+    assert_eq!(store.names().len(), 4);
+}
+
+#[test]
 fn disowned_bundle_is_left_alone_for_ever() {
     let task = alone();
     let mut store = settled(&task);

@@ -84,6 +84,16 @@ fn resolve(
         let message = format!("`{owner}` is applied by maestro: its objects are in another cluster");
         checker.error_with_help(place, message, "name a resource of the kubernetes transport, or remove `owner`");
     }
+    if spec.bundle.is_some() {
+        let message = format!(
+            "`{owner}` is a bundle: its own object comes before and goes after its objects, and is none of them"
+        );
+        checker.error_with_help(
+            place,
+            message,
+            "name a resource without `bundle`, or write the object into the bundle",
+        );
+    }
     if spec.retention.is_some() {
         let message = format!(
             "`{owner}` keeps former versions: Kubernetes would delete this one's objects with the version that owns them"

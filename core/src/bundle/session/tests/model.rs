@@ -49,7 +49,7 @@ enum Act {
     Remove(usize),
     /// Somebody edits an object.
     Edit(usize),
-    /// Somebody removes the labels of the owner from an object.
+    /// Somebody removes the labels of the owner and of the set from an object.
     Strip(usize),
     /// Somebody else takes the name of an object that is not there.
     Squat(usize, bool),
@@ -171,7 +171,9 @@ impl Model {
                 self.world.store.change(&name(place), &json!({ "data": { "k": "edited" } }));
             }
             Act::Strip(place) if there(&self.world, place) => {
-                let labels = json!({ keys::ADAPTER: null, keys::RESOURCE_ID: null, keys::RESOURCE: null });
+                let labels = json!({
+                    keys::ADAPTER: null, keys::RESOURCE_ID: null, keys::RESOURCE: null, applyset::PART_OF: null,
+                });
                 self.world.store.change(&name(place), &json!({ "metadata": { "labels": labels } }));
             }
             Act::Squat(place, is_owned) if place < count && !there(&self.world, place) => {
