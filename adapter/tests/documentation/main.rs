@@ -133,6 +133,12 @@ fn every_proof_named_in_docs_security_exists() {
     every_proof_exists(Page::read("docs/security.md").code().into_iter().filter(|code| is_sentence(code)));
 }
 
+#[test]
+fn every_proof_named_in_docs_bundles_and_cor_exists() {
+    let page = Page::read("docs/bundles-and-cor.md");
+    every_proof_exists(page.last_column("shown by").into_iter());
+}
+
 fn every_proof_exists(named: impl Iterator<Item = String>) {
     let crates = [
         "language",

@@ -8,6 +8,9 @@ use hyperfleet_adapter::metrics::{
     WriteResult,
 };
 use jiff::Timestamp;
+use lifecycle_core::bundle::identity::{GroupKind, Identity};
+use lifecycle_core::bundle::member::Effect;
+use lifecycle_core::bundle::report::{ObjectReport, Report};
 use lifecycle_service::metrics::Exposition;
 
 /// Metrics that exist only because the Go adapter has them: this adapter publishes no messages.
@@ -68,6 +71,7 @@ fn exposition() -> String {
     metrics.warning("resource");
     metrics.decision("create", "Absent");
     metrics.resource_failed("Conflict");
+    metrics.bundle("monitoring", &bundle());
     metrics.precondition("ready", PreconditionResult::Pass);
     metrics.resource_created("Job", WriteResult::Success);
     metrics.deletion_started("Job").finish(WriteResult::Success);
@@ -76,6 +80,18 @@ fn exposition() -> String {
     metrics.message_handled("clusters", second);
     metrics.broker_error("clusters", BrokerError::Handler);
     metrics.expose(Exposition::Classic)
+}
+
+/// A bundle with an object that was repaired, and with others' objects in the way of its deletion.
+fn bundle() -> Report {
+    let object = ObjectReport {
+        identity: Identity { kind: GroupKind::new("", "ConfigMap"), namespace: None, name: "a".to_owned() },
+        step: "wave 0".into(),
+        verdict: None,
+        effect: Effect::Updated { drift: vec!["data.k".to_owned()] },
+        judgement: None,
+    };
+    Report { objects: vec![object], steps: Vec::new(), stopped: None, is_blocked: true, failure: None }
 }
 
 /// The name and the label names of a sample.

@@ -103,6 +103,17 @@ fn word_of_a_policy_has_many_spellings() {
 }
 
 #[test]
+fn page_explains_every_word_of_every_policy() {
+    let page = include_str!("../../../../docs/bundles.md");
+    fn words<P: Policy>() -> impl Iterator<Item = &'static str> {
+        P::WORDS.iter().map(|(word, _)| *word).chain(P::ALIASES.iter().map(|(word, _)| *word))
+    }
+    let all = words::<Adoption>().chain(words::<Reconcile>()).chain(words::<Update>()).chain(words::<Delete>());
+    let missing: Vec<_> = all.filter(|word| !page.contains(&format!("`{word}`"))).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
+#[test]
 fn unset_policy_takes_the_default_of_the_bundle() {
     let defaults = Policies { update: Update::Recreate, delete: Delete::Orphan, ..Policies::default() };
     for (name, value) in [
