@@ -154,7 +154,12 @@ impl Text<'_> {
         decision: &DecisionTrace,
     ) -> fmt::Result {
         let waits_for = waits_for(decision);
-        let word = if waits_for.is_some() { "WAIT".to_owned() } else { decision.decision.to_uppercase() };
+        // What became of a bundle is not what was decided about its parent.
+        let word = match (&waits_for, decision.objects.as_slice()) {
+            (Some(_), _) => "WAIT".to_owned(),
+            (None, []) => decision.decision.to_uppercase(),
+            (None, _) => resource.result.to_uppercase(),
+        };
         let word = match (resource.status, decision.decision) {
             ("failed", _) => styled(BAD, "FAILED".to_owned()),
             (_, "skip" | "wait") => styled(NOTABLE, word),
@@ -180,6 +185,7 @@ impl Text<'_> {
             Some(error) => writeln!(f, "    {}", styled(BAD, format_args!("Error:    {error}")))?,
             None => match &waits_for {
                 Some(waits_for) => writeln!(f, "    Reason:   {waits_for} ({})", decision.because)?,
+                None if resource.result == "waiting" => writeln!(f, "    Reason:   {}", decision.because)?,
                 None => writeln!(f, "    Reason:   {} ({})", decision.reason, decision.because)?,
             },
         }
@@ -214,7 +220,11 @@ impl Text<'_> {
         let shown = |diff: &ObjectDiff| self.trace.resources.iter().any(|resource| concerns(diff, resource));
         for diff in self.trace.diffs.iter().filter(|diff| !shown(diff)) {
             let object = qualified(&diff.namespace, &diff.name);
-            writeln!(f, "  Beside these: {} {object} {}", diff.kind, diff.change.as_str())?;
+            let named =
+                |member: &MemberTrace| member.object.starts_with(&diff.kind) && member.object.ends_with(&object);
+            let is_member = self.trace.decisions.iter().flat_map(|decision| &decision.objects).any(named);
+            let whose = if is_member { "Of a bundle" } else { "Beside these" };
+            writeln!(f, "  {whose}: {} {object} {}", diff.kind, diff.change.as_str())?;
             self.diff(f, diff)?;
         }
         Ok(())
@@ -319,6 +329,7 @@ pub fn decisions(trace: &Trace) -> String {
         let reason = match (&resource.error, waits_for(decision)) {
             (Some(_), _) => format!("FAILED {}", decision.reason),
             (None, Some(waits)) => format!("WAIT, {waits}"),
+            (None, None) if !decision.objects.is_empty() => resource.result.to_uppercase(),
             (None, None) if matches!(decision.decision, "skip" | "wait") => {
                 format!("{} {}", decision.decision.to_uppercase(), decision.reason)
             }

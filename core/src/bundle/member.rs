@@ -10,7 +10,7 @@ use super::applyset;
 use super::departure::Departure;
 use super::digest;
 use super::identity::Identity;
-use super::policy::{Delete, Settings};
+use super::policy::{Adoption, Delete, Settings};
 use super::ready::{self, Rule};
 use super::table::{Decision, Found, Intent, Row, Situation, Wanted};
 use crate::decision::{FailReason, Failure};
@@ -220,6 +220,13 @@ impl Member {
             is_completed,
             is_to_be_purged,
             is_due_again,
+        });
+        // A disowned object is not adopted by any policy: it keeps the label by which it is left alone.
+        let wanted = wanted.map(|mut wanted| {
+            if matches!(&self.live, Live::Other(version, _) if version.is_disowned()) {
+                wanted.policies.adoption = Adoption::Never;
+            }
+            wanted
         });
         let departure = self.departure();
         let is_to_leave = intent == Intent::Delete || intent == Intent::Apply && wanted.is_none();

@@ -178,12 +178,12 @@ impl World {
                             Command::Update { desired: object, mode: UpdateMode::Apply, target: target(&live), live }
                         }
                     };
-                    session.parent_written(match self.execute(command)? {
-                        Executed::Created(object) | Executed::Updated(object) => {
-                            parent = Some(Version::new(object));
-                            Ok(())
-                        }
-                        _ => Err(Failure::new(FailReason::Conflict, "the parent changed")),
+                    let executed = self.execute(command)?;
+                    session.parent_written(if let Executed::Created(object) | Executed::Updated(object) = executed {
+                        parent = Some(Version::new(object));
+                        Ok(())
+                    } else {
+                        Err(Failure::new(FailReason::Conflict, "the parent changed"))
                     });
                 }
             }
@@ -635,7 +635,7 @@ fn cluster_scoped_object_is_found_although_its_manifest_has_a_namespace() {
 
 #[test]
 fn member_that_a_person_disowned_is_left_alone() {
-    let mut world = World::new(vec![map("a", &[])]);
+    let mut world = World::new(vec![map("a", &[("adoption-policy", "always")])]);
     world.apply();
     world.store.change("a", &json!({ "metadata": { "labels": { keys::DISOWNED: "c1" } } }));
     world.manifests[0]["data"]["k"] = json!("w");

@@ -8,7 +8,7 @@ use super::store::Store;
 use crate::bundle::applyset;
 use crate::task::Task;
 
-/// A set of two ConfigMaps and an object of a later wave that is ready once somebody says so.
+/// A set of two `ConfigMap`s and an object of a later wave that is ready once somebody says so.
 fn monitoring() -> Value {
     let map = |name: &str| {
         json!({
