@@ -10,7 +10,7 @@ use super::applyset;
 use super::departure::Departure;
 use super::digest;
 use super::identity::Identity;
-use super::policy::{Adoption, Delete, Settings};
+use super::policy::{Adoption, Delete, Reconcile, Settings};
 use super::ready::{self, Rule};
 use super::table::{Decision, Found, Intent, Row, Situation, Wanted};
 use crate::decision::{FailReason, Failure};
@@ -190,9 +190,10 @@ impl Member {
         }
     }
 
-    /// How long a rendered object is not applied again; `None` for others.
+    /// How long a rendered object is not applied again; `None` for others, and for an object that is written once.
     pub(super) fn interval(&self) -> Option<SignedDuration> {
-        self.wanted.as_ref().map(|rendered| rendered.settings.policies.reapply)
+        let policies = self.wanted.as_ref()?.settings.policies;
+        (policies.reconcile != Reconcile::Once).then_some(policies.reapply)
     }
 
     /// What becomes of the member when the bundle has no use for it, as the member itself says; none if somebody changed that.
