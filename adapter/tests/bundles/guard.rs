@@ -1,0 +1,155 @@
+//! The guard before a deletion: what is not of the bundle must not go with its types and namespaces.
+
+use anyhow::Result;
+use lifecycle_core::outcome::OutcomeResult;
+use lifecycle_e2e::unique;
+use serde_json::json;
+
+use crate::table::Act::{Create, Delete, Deleting, Gone, Ready, Render};
+use crate::table::{pass, play};
+use crate::world::{World, definition};
+
+#[tokio::test]
+async fn own_instances_of_own_types_do_not_block() -> Result<()> {
+    let mut world = World::new().await?;
+    let named = format!("bazs.{}", world.group);
+    let objects = vec![definition(&world.group, "Baz", "Namespaced"), world.own("Baz", "baz")];
+    world.render(objects);
+    world.pass().await?;
+    world.await_established(&named).await?;
+    world.pass().await?;
+    let passes = [
+        pass("settled", [Ready(&["baz"])], "skipped", &["baz none Ready", "bazs.GROUP none Ready"], ""),
+        pass(
+            "deletion",
+            [Deleting],
+            "deleting",
+            &["baz deleted Absent", "bazs.GROUP deleting Terminating"],
+            "deletion wave 0: CustomResourceDefinition.apiextensions.k8s.io bazs.GROUP is still there",
+        ),
+        pass("gone", [Gone(named)], "deleted", &[], ""),
+    ];
+    play(&mut world, passes).await
+}
+
+#[tokio::test]
+async fn foreign_instance_of_a_named_type_blocks_the_deletion() -> Result<()> {
+    let mut world = World::new().await?;
+    world.install("Bar", "Namespaced").await?;
+    world.options = json!({ "managed_types": [format!("{}/Bar", world.group)] });
+    let (map, foreign) = (world.map("map", "1"), world.own("Bar", "foreign"));
+    let passes = [
+        pass("creation", [Render(vec![map])], "created", &["map created Ready"], ""),
+        pass(
+            "foreign instance",
+            [Create(foreign), Deleting],
+            "waiting",
+            &["map none Ready"],
+            "deletion guard: Bar.GROUP NS/foreign is not of this bundle",
+        ),
+        pass("instance gone", [Delete("foreign")], "deleted", &["map deleted Absent"], ""),
+        pass("gone", [], "skipped", &[], ""),
+    ];
+    play(&mut world, passes).await?;
+    world.clear().await
+}
+
+#[tokio::test]
+async fn foreign_instance_of_an_own_type_keeps_the_type_and_everything_else() -> Result<()> {
+    let mut world = World::new().await?;
+    let named = format!("bazs.{}", world.group);
+    let objects = vec![definition(&world.group, "Baz", "Namespaced"), world.map("map", "1"), world.own("Baz", "baz")];
+    world.render(objects);
+    world.pass().await?;
+    world.await_established(&named).await?;
+    world.pass().await?;
+    let (rest, foreign) = (vec![world.secret("secret")], world.own("Baz", "foreign"));
+    let blocked = "deletion guard: Baz.GROUP NS/foreign is not of this bundle";
+    let passes = [
+        pass(
+            "settled",
+            [Ready(&["baz"])],
+            "skipped",
+            &["baz none Ready", "bazs.GROUP none Ready", "map none Ready"],
+            "",
+        ),
+        pass(
+            "all of it left",
+            [Create(foreign), Render(rest)],
+            "waiting",
+            &["baz none Ready", "bazs.GROUP none Ready", "map none Ready", "secret created Ready"],
+            blocked,
+        ),
+        pass(
+            "deletion",
+            [Deleting],
+            "waiting",
+            &["baz none Ready", "bazs.GROUP none Ready", "map none Ready", "secret none Ready"],
+            blocked,
+        ),
+    ];
+    play(&mut world, passes).await?;
+    assert!(world.outcome.as_ref().is_some_and(|outcome| outcome.bundle.as_ref().is_some_and(|it| it.is_blocked)));
+    let passes = [
+        pass(
+            "instance gone",
+            [Delete("foreign")],
+            "deleting",
+            &["baz deleted Absent", "bazs.GROUP deleting Terminating", "map deleted Absent", "secret deleted Absent"],
+            "deletion wave 0: CustomResourceDefinition.apiextensions.k8s.io bazs.GROUP is still there",
+        ),
+        pass("gone", [Gone(named)], "deleted", &[], ""),
+    ];
+    play(&mut world, passes).await
+}
+
+#[tokio::test]
+async fn type_that_left_before_its_wanted_instance_stops_the_pass() -> Result<()> {
+    let mut world = World::new().await?;
+    let named = format!("bazs.{}", world.group);
+    let (types, instance) = (definition(&world.group, "Baz", "Namespaced"), world.own("Baz", "baz"));
+    world.render(vec![types, instance.clone()]);
+    world.pass().await?;
+    world.await_established(&named).await?;
+    world.pass().await?;
+    let passes = [
+        pass("settled", [Ready(&["baz"])], "skipped", &["baz none Ready", "bazs.GROUP none Ready"], ""),
+        pass(
+            "its type left",
+            [Render(vec![instance])],
+            "waiting",
+            &["baz none Ready", "bazs.GROUP none Ready"],
+            "CustomResourceDefinition.apiextensions.k8s.io bazs.GROUP has left the manifests, and Baz.GROUP NS/baz would go \
+             with it; render CustomResourceDefinition.apiextensions.k8s.io bazs.GROUP again, with the delete policy `orphan` \
+             if it is to leave later",
+        ),
+    ];
+    play(&mut world, passes).await?;
+    world.delete(&named).await
+}
+
+#[tokio::test]
+async fn namespace_stays_while_something_of_others_is_in_it() -> Result<()> {
+    let mut world = World::new().await?;
+    let team = unique("team");
+    let space = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": team } });
+    let (mut inside, mut foreign) = (world.map("inside", "1"), world.map("foreign", "1"));
+    inside["metadata"]["namespace"] = json!(team);
+    foreign["metadata"]["namespace"] = json!(team);
+    world.render(vec![space, inside]);
+    world.pass().await?;
+    assert_eq!(world.why(), "");
+    world.create(&foreign).await?;
+    world.is_deleting = true;
+    let result = world.pass().await?.result.clone();
+    assert_eq!(result, OutcomeResult::Deleting, "{}", world.why());
+    assert_eq!(world.why(), format!("deletion wave 0: ConfigMap {team}/foreign is not of this bundle"));
+    assert!(world.read("inside").await?.is_none(), "what is the bundle's own has gone");
+    assert!(world.live(&team).await?["metadata"].get("deletionTimestamp").is_none());
+    world.delete("foreign").await?;
+    world.pass().await?;
+    world.await_gone(&team).await?;
+    world.pass().await?;
+    assert_eq!((world.why(), world.parent().await?), (String::new(), None));
+    Ok(())
+}

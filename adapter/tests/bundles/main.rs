@@ -1,0 +1,14 @@
+//! Tests of bundles through the pipeline and the Kubernetes transport, with a real API server.
+
+mod table;
+mod world;
+
+mod adoption;
+mod apply;
+mod calls;
+mod crash;
+mod faults;
+mod guard;
+mod kinds;
+mod namespaces;
+mod removal;
