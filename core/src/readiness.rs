@@ -141,8 +141,8 @@ fn understood(live: &Live<'_>, hints: &Hints, now: Timestamp) -> Result<Judgemen
 
 /// Rule 2: the status is about another generation, so the other fields of the status prove nothing.
 fn unobserved(live: &Live<'_>, conditions: &Conditions<'_>, hints: &Hints) -> Result<Option<Judgement>, Malformed> {
-    let generation = live.number("metadata.generation")?;
-    let mut observed = live.number("status.observedGeneration")?;
+    let generation = live.generation("metadata.generation")?;
+    let mut observed = live.generation("status.observedGeneration")?;
     if observed.is_none() && hints.observed_generation {
         observed = match conditions.find("Ready")? {
             Some(ready) => ready.observed_generation()?,

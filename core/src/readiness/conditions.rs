@@ -94,12 +94,12 @@ impl<'o> Condition<'o> {
     }
 
     /// The generation about which the condition speaks; none if the condition does not tell.
-    pub(super) fn observed_generation(&self) -> Result<Option<u64>, Malformed> {
+    pub(super) fn observed_generation(&self) -> Result<Option<i64>, Malformed> {
         let key = "observedGeneration";
         match self.fields.get(key) {
             None | Some(Value::Null) => Ok(None),
             Some(value) => value
-                .as_u64()
+                .as_i64()
                 .map(Some)
                 .ok_or_else(|| Malformed::new(format!("status.conditions[{}].{key}", self.position), "a whole number")),
         }

@@ -56,9 +56,14 @@ impl<'o> Live<'o> {
         Ok(GroupVersionKind::new(named("apiVersion")?, named("kind")?))
     }
 
-    /// The whole number at a path such as `status.replicas`. Kubernetes has no negative generation or count.
+    /// The whole number at a path such as `status.replicas`. Kubernetes has no negative count.
     pub(super) fn number(&self, path: &'static str) -> Result<Option<u64>, Malformed> {
         self.read(path, "a whole number", Value::as_u64)
+    }
+
+    /// The generation at a path. Some types have -1 until their controller has observed one.
+    pub(super) fn generation(&self, path: &'static str) -> Result<Option<i64>, Malformed> {
+        self.read(path, "a whole number", Value::as_i64)
     }
 
     /// The text at a path.

@@ -47,6 +47,13 @@ fn hint_has_observed_generation_reads_the_condition_ready() {
         ("a condition of this generation counts", of(json!(3), "True"), HINT, Ready, "its condition Ready is True"),
         ("its status counts, too", of(json!(3), "False"), HINT, InProgress, "its condition Ready is False"),
         ("a condition of another generation is outdated", of(json!(2), "True"), HINT, InProgress, outdated),
+        (
+            "a controller that has observed none yet",
+            of(json!(-1), "True"),
+            HINT,
+            InProgress,
+            "its controller has observed generation -1, not yet 3",
+        ),
         ("text is no generation", of(json!("3"), "True"), HINT, InProgress, odd),
         ("without the hint it is not read", of(json!(2), "True"), "", Ready, "its condition Ready is True"),
         (
