@@ -185,7 +185,7 @@ impl Text<'_> {
             Some(error) => writeln!(f, "    {}", styled(BAD, format_args!("Error:    {error}")))?,
             None => match &waits_for {
                 Some(waits_for) => writeln!(f, "    Reason:   {waits_for} ({})", decision.because)?,
-                None if resource.result == "waiting" => writeln!(f, "    Reason:   {}", decision.because)?,
+                None if !decision.objects.is_empty() => writeln!(f, "    Reason:   {}", decision.because)?,
                 None => writeln!(f, "    Reason:   {} ({})", decision.reason, decision.because)?,
             },
         }

@@ -28,7 +28,7 @@ async fn failed_write_stops_before_the_next_wave_and_the_next_pass_goes_on() -> 
             [Fault(failed("POST").first(1)), Render(before)],
             "failed",
             &["last none Absent", "map created Ready", "secret failed Absent"],
-            "wave 0: Secret NS/secret: Unavailable: failed to create Secret NS/secret: injected 500 for POST \
+            "wave 0: Secret NS/secret: failed to create Secret NS/secret: injected 500 for POST \
              /api/v1/namespaces/NS/secrets (HTTP 500)",
         ),
         pass("creation resumes", [], "updated", &["last created Ready", "map none Ready", "secret created Ready"], ""),
@@ -37,7 +37,7 @@ async fn failed_write_stops_before_the_next_wave_and_the_next_pass_goes_on() -> 
             [Fault(failed("PATCH").first(1)), Render(after)],
             "failed",
             &["last none Ready", "map updated Ready", "secret failed Ready"],
-            "wave 0: Secret NS/secret: Unavailable: failed to migrate the managed fields of Secret NS/secret: injected 500 for PATCH \
+            "wave 0: Secret NS/secret: failed to migrate the managed fields of Secret NS/secret: injected 500 for PATCH \
              /api/v1/namespaces/NS/secrets/secret (HTTP 500)",
         ),
         pass("update resumes", [], "updated", &["last updated Ready", "map none Ready", "secret updated Ready"], ""),
@@ -46,7 +46,7 @@ async fn failed_write_stops_before_the_next_wave_and_the_next_pass_goes_on() -> 
             [Fault(failed("DELETE").first(1)), Deleting],
             "failed",
             &["last deleted Absent", "map deleted Absent", "secret failed Ready"],
-            "deletion wave 0: Secret NS/secret: Unavailable: failed to delete Secret NS/secret: injected 500 for DELETE \
+            "deletion wave 0: Secret NS/secret: failed to delete Secret NS/secret: injected 500 for DELETE \
              /api/v1/namespaces/NS/secrets/secret (HTTP 500)",
         ),
         pass("deletion resumes", [], "deleted", &["secret deleted Absent"], ""),
@@ -85,7 +85,7 @@ async fn parent_that_cannot_be_written_keeps_members_unwritten() -> Result<()> {
             [Fault(maps), Render(objects)],
             "failed",
             &["map none Absent", "secret none Absent"],
-            "the parent: Unavailable: failed to create ConfigMap NS/monitoring: injected 500 for POST \
+            "the parent: failed to create ConfigMap NS/monitoring: injected 500 for POST \
              /api/v1/namespaces/NS/configmaps (HTTP 500)",
         ),
         pass("next", [], "created", &["map created Ready", "secret created Ready"], ""),

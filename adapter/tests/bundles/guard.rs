@@ -143,7 +143,7 @@ async fn namespace_stays_while_something_of_others_is_in_it() -> Result<()> {
     world.is_deleting = true;
     let result = world.pass().await?.result.clone();
     assert_eq!(result, OutcomeResult::Deleting, "{}", world.why());
-    assert_eq!(world.why(), format!("deletion wave 0: ConfigMap {team}/foreign is not of this bundle"));
+    assert_eq!(world.why(), format!("deletion wave 0, namespaces: ConfigMap {team}/foreign is not of this bundle"));
     assert!(world.read("inside").await?.is_none(), "what is the bundle's own has gone");
     assert!(world.live(&team).await?["metadata"].get("deletionTimestamp").is_none());
     world.delete("foreign").await?;
