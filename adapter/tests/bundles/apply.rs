@@ -195,7 +195,21 @@ async fn recreated_object_has_another_uid_only_after_a_change() -> Result<()> {
     let changed = [pass("change", [Render(vec![after])], "updated", &["map recreated Ready"], "")];
     play(&mut world, changed).await?;
     assert_ne!(world.live("map").await?["metadata"]["uid"], uid);
-    play(&mut world, [pass("next", [], "skipped", &["map none Ready"], "")]).await
+    let policy = annotated(world.map("map", "2"), &[("delete-policy", "orphan")]);
+    let uid = world.live("map").await?["metadata"]["uid"].clone();
+    let next = [
+        pass("next", [], "skipped", &["map none Ready"], ""),
+        pass(
+            "another policy is no change of the content",
+            [Render(vec![policy])],
+            "updated",
+            &["map updated Ready"],
+            "",
+        ),
+    ];
+    play(&mut world, next).await?;
+    assert_eq!(world.live("map").await?["metadata"]["uid"], uid);
+    Ok(())
 }
 
 #[tokio::test]

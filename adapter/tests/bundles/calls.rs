@@ -69,7 +69,7 @@ async fn hundred_objects_of_ten_kinds_cost_eleven_requests_in_steady_state() -> 
     world.manifests.remove(3);
     assert_eq!(cost(&mut world).await?, (11, 1), "an object that left");
     world.is_deleting = true;
-    assert_eq!(cost(&mut world).await?, (21, 100), "deletion, and the lists once more before the parent goes");
+    assert_eq!(cost(&mut world).await?, (21, 100), "deletion: each list once more before the parent goes");
     assert_eq!(cost(&mut world).await?.1, 0, "gone");
     Ok(())
 }

@@ -73,7 +73,10 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) async fn new() -> Result<Self> {
-        let control_plane = ControlPlane::shared().await?;
+        Self::on(ControlPlane::shared().await?).await
+    }
+
+    pub(crate) async fn on(control_plane: ControlPlane) -> Result<Self> {
         let proxy = control_plane.proxy().await?;
         let kubernetes = connect(Some(&proxy.access()?.kubeconfig), "lifecycle-bundles/1").await?;
         let world = Self {
@@ -271,6 +274,21 @@ impl World {
         Ok(found.items.into_iter().map(serde_json::to_value).collect::<Result<_, _>>()?)
     }
 
+    pub(crate) async fn await_served(&self, object: &Value) -> Result<()> {
+        await_condition("a kind to be served", PATIENCE, async || self.all_like(object).await.map(drop)).await
+    }
+
+    /// Waits until the kind of this object is not served in the object's version.
+    pub(crate) async fn await_unserved(&self, object: &Value) -> Result<()> {
+        await_condition("the version to be gone", PATIENCE, async || {
+            let error = self.all_like(object).await.err().context("it is served")?;
+            let is_gone = matches!(error.downcast_ref(), Some(kube::Error::Api(status)) if status.code == 404);
+            ensure!(is_gone, "{error:#}");
+            Ok(())
+        })
+        .await
+    }
+
     /// Creates an object as somebody else.
     pub(crate) async fn create(&mut self, object: &Value) -> Result<()> {
         self.know(object);
@@ -333,20 +351,18 @@ impl World {
         await_condition(&format!("{name} to be established"), PATIENCE, async || {
             let live = self.live(name).await?;
             let conditions = live["status"]["conditions"].as_array().cloned().unwrap_or_default();
-            ensure!(
-                conditions.iter().any(|it| it["type"] == "Established" && it["status"] == "True"),
-                "{conditions:?}"
-            );
-            self.instances(&live).await
+            let is_established = |it: &Value| it["type"] == "Established" && it["status"] == "True";
+            ensure!(conditions.iter().any(is_established), "{conditions:?}");
+            Ok(())
         })
-        .await
+        .await?;
+        self.await_instances(&self.live(name).await?).await
     }
 
-    async fn instances(&self, definition: &Value) -> Result<()> {
+    /// Waits until instances of this definition's first version can be read.
+    async fn await_instances(&self, definition: &Value) -> Result<()> {
         let version = format!("{}/{}", text(definition, "/spec/group"), text(definition, "/spec/versions/0/name"));
-        let any = json!({ "apiVersion": version, "kind": definition["spec"]["names"]["kind"] });
-        self.api(&any).list(&ListParams::default()).await?;
-        Ok(())
+        self.await_served(&json!({ "apiVersion": version, "kind": definition["spec"]["names"]["kind"] })).await
     }
 
     /// Installs a kind of this test alone, which the bundle does not know.
@@ -365,7 +381,7 @@ impl World {
             Err(kube::Error::Api(status)) if status.code == 409 => {}
             Err(error) => return Err(error.into()),
         }
-        await_condition("a kind to be served", PATIENCE, async || self.instances(definition).await).await
+        self.await_instances(definition).await
     }
 
     /// Removes what the deletion of the test's namespace leaves behind.
