@@ -33,7 +33,7 @@ use crate::destination::Destination;
 use crate::keys;
 use crate::manifest::Desired;
 use crate::object_ref::ObjectRef;
-use crate::observation::{Observation, Query, QueryBy, Version};
+use crate::observation::{Described as _, Observation, Query, QueryBy, Version};
 use crate::outcome::OutcomeResult;
 use crate::plan::record::write_failure;
 use crate::task::Bundle;
@@ -325,6 +325,11 @@ impl<'t> Planner<'t> {
     }
 }
 
+/// Whether the object that has the parent's name is the parent, which another pass created at the same time.
+fn has_owner_of(desired: Option<&Value>, holder: &Value) -> bool {
+    desired.is_some_and(|desired| keys::OWNERSHIP_LABELS.into_iter().all(|key| desired.label(key) == holder.label(key)))
+}
+
 /// The report of a deletion, given what was read after it: a member that was created meanwhile, or a list that failed, keeps the
 /// parent.
 fn found_again(mut report: Report, left: Vec<Observation>) -> Report {
@@ -427,7 +432,7 @@ impl Turn<'_> {
                     Some(Executed::Created(object)) => Ok((OutcomeResult::Created, object)),
                     Some(Executed::Updated(object)) => Ok((OutcomeResult::Updated, object)),
                     Some(Executed::Failed(error)) => Err(write_failure(&error)),
-                    Some(Executed::NameTaken(Some(_))) => {
+                    Some(Executed::NameTaken(Some(holder))) if !has_owner_of(self.desired.as_ref(), &holder) => {
                         let message = "another object has the parent's name; give the bundle another `name`";
                         Err(Failure::new(FailReason::NameTaken, message))
                     }
