@@ -201,6 +201,7 @@ async fn life(last: usize) -> Result<(Vec<Vec<Value>>, usize)> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn life_that_is_broken_off_after_any_call_ends_as_an_undisturbed_one() -> Result<()> {
     let (expected, calls) = life(usize::MAX).await?;
+    eprintln!("a life of {calls} calls");
     let counts: Vec<usize> = expected.iter().map(Vec::len).collect();
     assert_eq!(counts, [6, 6, 5, 0], "the objects of each part, with the parent: {expected:#?}");
     let broken = (0..calls).step_by(STEP).map(|last| {

@@ -1,6 +1,7 @@
 //! Requests that fail in the middle of a pass.
 
 use anyhow::Result;
+use lifecycle_core::decision::FailReason;
 use lifecycle_e2e::fault::When;
 use serde_json::json;
 
@@ -114,4 +115,28 @@ async fn members_are_found_again_after_somebody_deleted_the_parent() -> Result<(
         pass("gone", [], "skipped", &[], ""),
     ];
     play(&mut world, passes).await
+}
+
+#[tokio::test]
+async fn two_events_at_the_same_time_run_an_object_that_serves_once_only_once() -> Result<()> {
+    let mut world = World::new().await?;
+    let objects = |world: &World, value: &str| {
+        vec![annotated(world.map("job", value), &[("purge-order", "0")]), world.secret("secret")]
+    };
+    let jobs = When::method("DELETE").path_ends("/configmaps/job");
+    for (number, value) in ["1", "2", "3"].into_iter().enumerate() {
+        let manifests = objects(&world, value);
+        world.render(manifests);
+        let events = [world.transport.clone(), world.transport.clone()].map(|transport| world.run(transport));
+        let [one, other] = events;
+        let (one, other) = tokio::join!(one?, other?);
+        for report in [one, other] {
+            let reason = world.keep(report)?.failure().map(|failure| failure.reason);
+            assert!(matches!(reason, None | Some(FailReason::Conflict)), "{reason:?}: {}", world.why());
+        }
+        let settled = [pass("afterwards", [], "skipped", &["job none Absent", "secret none Ready"], "")];
+        play(&mut world, settled).await?;
+        assert_eq!(world.proxy.count(&jobs), number + 1, "{:?}", world.proxy.lines());
+    }
+    Ok(())
 }
