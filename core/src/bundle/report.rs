@@ -8,8 +8,6 @@ use super::identity::Identity;
 use super::member::Effect;
 use super::table::{Decision, Intent, Row, SkipReason};
 use crate::decision::Failure;
-use crate::object_ref::ObjectRef;
-use crate::observation::Version;
 use crate::outcome::OutcomeResult;
 use crate::readiness::{Judgement, Readiness};
 
@@ -55,11 +53,10 @@ impl Report {
         Some(Failure::new(first.reason, format!("{message}{others}")))
     }
 
-    /// Whether the pass disowned a live object, or left it to somebody else.
+    /// Whether the pass came to its end, and nothing failed.
     #[must_use]
-    pub fn keeps(&self, version: &Version) -> bool {
-        let identity = Identity::from(ObjectRef::of(version.object()));
-        self.objects.iter().any(|object| object.identity == identity && object.effect == Effect::Disowned)
+    pub fn is_complete(&self) -> bool {
+        self.stopped.is_none() && self.failure().is_none()
     }
 
     /// Whether an object of the bundle is on the cluster.
@@ -96,7 +93,7 @@ impl Report {
         let drift = drifted.map(|(object, fields)| json!({ "object": object.identity.to_string(), "fields": fields }));
         let waves: Vec<Value> = self.steps.iter().map(|step| self.wave(step)).collect();
         json!({
-            "ready": self.stopped.is_none() && self.failure().is_none(),
+            "ready": self.is_complete(),
             "why": self.stopped.clone().unwrap_or_default(),
             "objects": objects,
             "waves": waves,

@@ -21,6 +21,8 @@ use super::decide::current;
 use super::disown;
 use super::{After, Next, Pending, Planner, Purpose, State, Write, reads};
 use crate::bundle::applyset;
+use crate::bundle::departure::Departure;
+use crate::bundle::identity::Identity;
 use crate::bundle::member::Rendered;
 use crate::bundle::parent::Parent;
 use crate::bundle::prepare::prepare;
@@ -31,7 +33,7 @@ use crate::bundle::table::Intent;
 use crate::decision::{Decision, DisownReason, FailReason, Failure, SkipReason};
 use crate::destination::Destination;
 use crate::keys;
-use crate::manifest::Desired;
+use crate::manifest::{Desired, Stamp};
 use crate::object_ref::ObjectRef;
 use crate::observation::{Described as _, Observation, Query, QueryBy, Version};
 use crate::outcome::OutcomeResult;
@@ -284,7 +286,11 @@ impl<'t> Planner<'t> {
         let Turn { mut pending, intent, last, live, written, stage, left, .. } = turn;
         let report = match stage {
             Stage::Running(session, _) => session.into_report(),
-            Stage::Gone(report) => found_again(*report, left.unwrap_or_default()),
+            Stage::Gone(report) if report.is_complete() => {
+                let unread = || vec![Observation::Unknown("the members were not read once more".to_owned())];
+                self.found_again(*report, left.unwrap_or_else(unread))
+            }
+            Stage::Gone(report) => *report,
             Stage::Unread(failure) => {
                 self.conclude(pending, OutcomeResult::Failed(failure), After::AsObserved, scope);
                 return None;
@@ -294,7 +300,7 @@ impl<'t> Planner<'t> {
                 return None;
             }
         };
-        let is_complete = report.stopped.is_none() && report.failure().is_none();
+        let is_complete = report.is_complete();
         if let (true, Some(command)) = (is_complete, last) {
             pending.report = Some(report);
             let purpose = Purpose::Decided(pending.decided.decision.clone());
@@ -323,29 +329,37 @@ impl<'t> Planner<'t> {
         self.conclude(pending, result, after, scope);
         None
     }
+
+    /// The report of a deletion, given what was read after it: a member that was created meanwhile, or a list that failed, keeps
+    /// the parent.
+    fn found_again(&self, mut report: Report, left: Vec<Observation>) -> Report {
+        let Stamp { adapter, resource_id, .. } = &self.stamp;
+        let owner = [adapter.as_str(), resource_id, &self.resource().name];
+        let is_member = |version: &&Version| {
+            let identity = Identity::from(ObjectRef::of(version.object()));
+            let is_owned =
+                keys::OWNERSHIP_LABELS.into_iter().zip(owner).all(|(key, ours)| version.label(key) == Some(ours));
+            let names_itself = version.annotation(keys::DELETION).and_then(|text| Departure::names(text, &identity));
+            is_owned && names_itself == Some(true) && !version.is_disowned()
+        };
+        for observation in left {
+            match observation {
+                Observation::Unknown(cause) => report.failure = Some(Failure::new(FailReason::DiscoveryFailed, cause)),
+                Observation::Found(versions) => {
+                    if let Some(version) = versions.iter().find(is_member) {
+                        let object = ObjectRef::of(version.object());
+                        report.stopped = Some(format!("{object} was created meanwhile; the next event deletes it"));
+                    }
+                }
+            }
+        }
+        report
+    }
 }
 
 /// Whether the object that has the parent's name is the parent, which another pass created at the same time.
 fn has_owner_of(desired: Option<&Value>, holder: &Value) -> bool {
     desired.is_some_and(|desired| keys::OWNERSHIP_LABELS.into_iter().all(|key| desired.label(key) == holder.label(key)))
-}
-
-/// The report of a deletion, given what was read after it: a member that was created meanwhile, or a list that failed, keeps the
-/// parent.
-fn found_again(mut report: Report, left: Vec<Observation>) -> Report {
-    for observation in left {
-        match observation {
-            Observation::Unknown(cause) => report.failure = Some(Failure::new(FailReason::DiscoveryFailed, cause)),
-            Observation::Found(versions) => {
-                let mut members = versions.iter().filter(|version| version.annotation(keys::DIGEST).is_some());
-                if let Some(version) = members.find(|version| !report.keeps(version)) {
-                    let object = ObjectRef::of(version.object());
-                    report.stopped = Some(format!("{object} was created meanwhile; the next event deletes it"));
-                }
-            }
-        }
-    }
-    report
 }
 
 impl Turn<'_> {
@@ -390,7 +404,7 @@ impl Turn<'_> {
         let unread = Failure::new(FailReason::DiscoveryFailed, "the members were not read");
         let Stage::Running(session, _) = std::mem::replace(&mut self.stage, Stage::Unread(unread)) else { return None };
         let report = session.into_report();
-        let is_complete = report.stopped.is_none() && report.failure().is_none();
+        let is_complete = report.is_complete();
         self.stage = Stage::Gone(Box::new(report));
         is_complete.then(|| BundleStep::Read(self.queries.clone()))
     }

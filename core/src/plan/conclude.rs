@@ -141,7 +141,10 @@ fn is_left_out(decision: &Decision, result: &OutcomeResult) -> bool {
 /// yet.
 fn is_finalized(decision: &Decision, result: &OutcomeResult, leaves_terminating: bool) -> bool {
     match decision {
-        Decision::Skip(SkipReason::AlreadyAbsent | SkipReason::NothingToDisown | SkipReason::NotOurs) => true,
+        // The members of a bundle without its parent may be unread.
+        Decision::Skip(SkipReason::AlreadyAbsent | SkipReason::NothingToDisown | SkipReason::NotOurs) => {
+            !matches!(result, OutcomeResult::Failed(_))
+        }
         Decision::Skip(SkipReason::Disowned) => !leaves_terminating,
         Decision::Disown(_) => *result == OutcomeResult::Disowned && !leaves_terminating,
         Decision::Skip(_)

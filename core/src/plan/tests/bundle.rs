@@ -156,6 +156,27 @@ fn members_of_a_parent_that_a_person_disowned_are_disowned_once() {
 }
 
 #[test]
+fn copy_that_somebody_made_does_not_keep_the_parent() {
+    let task = alone();
+    let mut store = settled(&task);
+    let mut copy = store.object("a").clone();
+    copy["metadata"]["name"] = json!("copy");
+    store.put(copy);
+    let deleted = pass(&task, &mut store, 1, &yes("deleting"));
+    assert_eq!((store.names(), deleted.result().2), (vec!["copy"], "deleted"));
+}
+
+#[test]
+fn members_of_an_absent_parent_that_cannot_be_read_are_not_finalized() {
+    let task = alone();
+    let mut store = settled(&task);
+    store.remove("parent");
+    store.unreadable.push("Foo".to_owned());
+    let failed = pass(&task, &mut store, 1, &yes("deleting"));
+    assert!(failed.calls.is_empty() && !failed.outcomes[0].finalized && failed.outcomes[0].failure().is_some());
+}
+
+#[test]
 fn disowned_bundle_is_left_alone_for_ever() {
     let task = alone();
     let mut store = settled(&task);
