@@ -398,3 +398,24 @@ fn data_that_kubernetes_refuses_is_reported_once() {
         assert!(printed.ends_with("\n1 error, 0 warnings\n"), "{kind} {data}\n{printed}");
     }
 }
+
+/// The bundle of example 40: what its objects can come to, as text and as a picture.
+#[test]
+fn explain_and_graph_show_the_objects_of_a_bundle() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/40-job-that-serves-once");
+    let (config, task) = (format!("{folder}/adapter-config.yaml"), format!("{folder}/task-config.yaml"));
+    let run = |option: &str| {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_hyperfleet-adapter"));
+        let output = command.args(["check", "-c", &config, "-t", &task, option]).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let bundle = lifecycle_core::bundle::table::Row::Purge;
+    let explained = run("--explain");
+    assert!(explained.contains("its objects:"), "{explained}");
+    assert!(explained.contains(&format!("{:>3}  {}", bundle.number(), bundle.condition())), "{explained}");
+    let name = explained.lines().find(|line| line.ends_with("(v1 ConfigMap)")).unwrap();
+    let name = name.trim_end_matches(" (v1 ConfigMap)");
+    let graph = run(&format!("--graph={name}"));
+    assert!(graph.contains("Its objects, in waves.") && graph.contains("purge after wave -1"), "{graph}");
+}

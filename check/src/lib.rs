@@ -9,6 +9,7 @@
 
 mod gate_values;
 pub mod lint;
+pub mod members;
 pub mod order;
 pub mod reach;
 pub mod rights;

@@ -13,8 +13,9 @@ use jiff::SignedDuration;
 use serde_json::Value;
 
 use crate::api_call::ApiCall;
+use crate::bundle::identity::Identity;
 use crate::bundle::order::managed::TypePattern;
-use crate::bundle::policy::Policies;
+use crate::bundle::policy::{Policies, Settings};
 use crate::bundle::ready::Rule;
 use crate::id::GroupVersionKind;
 use lifecycle_language::cel::Expression;
@@ -227,10 +228,23 @@ pub struct Bundle {
     pub creates_namespaces: bool,
     /// The types that the author says the bundle introduces.
     pub managed_types: Vec<TypePattern>,
+    /// The objects that the manifests render whatever the event.
+    pub known: Vec<KnownObject>,
+    /// Whether an event decides about further objects.
+    pub has_others: bool,
     /// When objects are ready, where the author says so.
     pub ready: Vec<Rule>,
     /// The prefix of the annotations that set the policies of single objects.
     pub prefix: String,
+}
+
+/// An object of a bundle whose handling no event decides; its name may hold a template.
+#[derive(Debug)]
+pub struct KnownObject {
+    /// What makes it the object that it is.
+    pub identity: Identity,
+    /// What its annotations say, the bundle's policies where they say nothing.
+    pub settings: Settings,
 }
 
 /// How the adapter reaches the cluster in which a resource lives.

@@ -79,6 +79,9 @@ fn machine_readable(diagnostics: &Diagnostics, task: Option<&Task>, graph: &Grap
             let mut value = explanation::value(&reach);
             if *graph != Graph::None {
                 value["graph"] = Value::from(graph::flowchart(&reach));
+                if let Some(members) = lifecycle_check::members::members(reach.resource) {
+                    value["members"]["graph"] = Value::from(graph::waves(&members));
+                }
                 value["waits"] = order::value(&order);
             }
             value

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use lifecycle_check::members::{Members, members};
 use lifecycle_check::reach::{Reach, Reached};
 use serde_json::{Value, json};
 
@@ -13,6 +14,25 @@ pub(super) fn text(reach: &Reach<'_>) -> String {
     let _ = writeln!(text, "  takes over an object that no adapter wrote: {adopts}");
     for reached in &reach.rows {
         let _ = writeln!(text, "  {:>3}  {}: {}", reached.row.number(), reached.row.condition(), outcomes(reached));
+    }
+    members(reach.resource).iter().for_each(|members| text.push_str(&of_members(members)));
+    text
+}
+
+/// Formats what the objects of a bundle can come to: their rows, and their waves.
+fn of_members(members: &Members) -> String {
+    let mut text = "  its objects:\n".to_owned();
+    for row in &members.rows {
+        let _ = writeln!(text, "  {:>3}  {}", row.number(), row.condition());
+    }
+    let parts = [("wave", &members.waves), ("purge after wave", &members.purges), ("deletion wave", &members.deletion)];
+    for (name, waves) in parts {
+        for (order, objects) in waves {
+            let _ = writeln!(text, "  {name} {order}: {}", objects.join(", "));
+        }
+    }
+    if members.has_others {
+        text.push_str("  further objects are known only with an event\n");
     }
     text
 }
@@ -34,11 +54,22 @@ pub(super) fn value(reach: &Reach<'_>) -> Value {
                 .collect::<Vec<_>>(),
         })
     });
-    json!({
+    let members = members(reach.resource).map(|members| {
+        let rows = members.rows.iter().map(|row| json!({ "row": row.number(), "condition": row.condition() }));
+        json!({
+            "rows": rows.collect::<Vec<_>>(), "waves": members.waves, "purges": members.purges,
+            "deletion": members.deletion, "hasOthers": members.has_others,
+        })
+    });
+    let mut value = json!({
         "name": reach.resource.name,
         "apiVersion": reach.resource.kind.api_version(),
         "kind": reach.resource.kind.kind,
         "adopt": reach.resource.adopt,
         "rows": rows.collect::<Vec<_>>(),
-    })
+    });
+    if let Some(members) = members {
+        value["members"] = members;
+    }
+    value
 }

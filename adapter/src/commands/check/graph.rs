@@ -8,6 +8,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+use lifecycle_check::members::{Members, members};
 use lifecycle_check::reach::{Asks, End, Question, Reach, Step};
 use lifecycle_core::task::Resource;
 
@@ -15,13 +16,51 @@ use lifecycle_core::task::Resource;
 pub(super) fn page(reach: &Reach<'_>) -> String {
     let resource = reach.resource;
     let kind = &resource.kind;
-    format!(
+    let mut page = format!(
         "## {}\n\nWhat can become of this {} ({}) on an event.\n\n```mermaid\n{}```\n",
         resource.name,
         kind.kind,
         kind.api_version(),
         flowchart(reach)
-    )
+    );
+    if let Some(members) = members(resource) {
+        let _ = write!(page, "\nIts objects, in waves.\n\n```mermaid\n{}```\n", waves(&members));
+    }
+    page
+}
+
+/// The flowchart of a bundle's waves, in the order in which they are applied, and of those of its deletion.
+pub(super) fn waves(members: &Members) -> String {
+    let mut text = "flowchart LR\n".to_owned();
+    let mut previous: Option<String> = None;
+    let mut node = |text: &mut String, name: String, title: &str, objects: &[String]| {
+        let lines: Vec<_> = std::iter::once(title.to_owned()).chain(objects.iter().map(|it| escaped(it))).collect();
+        let _ = writeln!(text, "    {name}[\"{}\"]", lines.join("<br>"));
+        if let Some(previous) = previous.replace(name.clone()) {
+            let _ = writeln!(text, "    {previous} --> {name}");
+        }
+    };
+    let orders: BTreeSet<i16> = members.waves.keys().chain(members.purges.keys()).copied().collect();
+    for (index, order) in orders.into_iter().enumerate() {
+        if let Some(objects) = members.waves.get(&order) {
+            node(&mut text, format!("wave{index}"), &format!("wave {order}"), objects);
+        }
+        if let Some(objects) = members.purges.get(&order) {
+            node(&mut text, format!("purge{index}"), &format!("purge after wave {order}"), objects);
+        }
+    }
+    if members.has_others {
+        text.push_str("    others([\"further objects, known only with an event\"])\n");
+    }
+    let mut previous: Option<String> = None;
+    for (index, (order, objects)) in members.deletion.iter().enumerate() {
+        let lines: Vec<_> = objects.iter().map(|it| escaped(it)).collect();
+        let _ = writeln!(text, "    deletion{index}[\"deletion wave {order}<br>{}\"]", lines.join("<br>"));
+        if let Some(previous) = previous.replace(format!("deletion{index}")) {
+            let _ = writeln!(text, "    {previous} --> deletion{index}");
+        }
+    }
+    text
 }
 
 /// The flowchart of one resource.

@@ -34,6 +34,19 @@ pub struct Fault {
 }
 
 impl Settings {
+    /// The names of the annotations, without the prefix.
+    pub const NAMES: [&str; 9] = [
+        "adoption-policy",
+        "reconcile-policy",
+        "update-policy",
+        "delete-policy",
+        "reapply-interval",
+        "apply-order",
+        "delete-order",
+        "purge-order",
+        "status-hint",
+    ];
+
     /// Reads the annotations `PREFIX/adoption-policy` and so on of a rendered object.
     ///
     /// # Errors

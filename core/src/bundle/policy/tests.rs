@@ -207,6 +207,16 @@ fn some_objects_take_others_along() {
     }
 }
 
+/// The task's compiler looks for these annotations alone.
+#[test]
+fn names_are_those_that_are_read() {
+    for name in Settings::NAMES {
+        let bad = json!({ "metadata": { "annotations": { format!("{PREFIX}/{name}"): 7 } } });
+        let faults = Settings::read(&bad, PREFIX, &Policies::default()).unwrap_err();
+        assert_eq!(faults.len(), 1, "{name}");
+    }
+}
+
 proptest! {
     #[test]
     fn every_order_in_range_is_read_and_every_other_refused(order in -70_000_i32..70_000) {

@@ -25,6 +25,8 @@ fn rendered(manifests: Vec<Manifest>, x: &str) -> Result<Vec<Value>, Vec<String>
         creates_namespaces: true,
         managed_types: Vec::new(),
         ready: Vec::new(),
+        known: Vec::new(),
+        has_others: false,
         prefix: "hyperfleet.io".to_owned(),
     };
     let mut scope = Scope::new(Timestamp::UNIX_EPOCH);

@@ -9,7 +9,7 @@ use super::check::{Checker, Key, Place};
 use super::manifest::{Written, read, tree};
 use crate::bundle::identity::GroupKindError;
 use crate::bundle::order::managed::TypePattern;
-use crate::bundle::policy::{self, Policies, Policy};
+use crate::bundle::policy::{self, Policies, Policy, Settings};
 use crate::bundle::prepare::prepare;
 use crate::bundle::ready::{OBJECT, Rule};
 use crate::bundle::render::{faults, is_list, objects_of};
@@ -21,7 +21,7 @@ use crate::manifest::{Stamp, parse_all};
 use crate::task::spec::{
     BundleSpec, ClientSpec, ManifestSpec, MissingNamespacesSpec, PoliciesSpec, ReadySpec, ResourceSpec,
 };
-use crate::task::{Bundle, DiscoverBy, Discovery, Manifest};
+use crate::task::{Bundle, DiscoverBy, Discovery, KnownObject, Manifest};
 use lifecycle_language::template::{Part, Template, Tree};
 
 /// The prefix of annotations if the author names none: that of the adapter's own.
@@ -137,7 +137,9 @@ pub(super) fn compile(
     let namespace = checker.template_in(&place.key("namespace"), &namespace, known, Key::New);
     let (name, namespace) = (name?, namespace?);
     let parent = parent(&name, &namespace);
-    let bundle = Bundle {
+    let mut bundle = Bundle {
+        known: Vec::new(),
+        has_others: false,
         manifests: manifests?,
         namespace,
         policies: policies?,
@@ -146,7 +148,7 @@ pub(super) fn compile(
         ready: ready?,
         prefix: prefix?,
     };
-    known_objects(checker, entry, &bundle, place);
+    (bundle.known, bundle.has_others) = known_objects(checker, entry, &bundle, place);
     Some((parent, bundle))
 }
 
@@ -308,8 +310,23 @@ fn ready(checker: &mut Checker<'_>, specs: &[ReadySpec], place: &Place<'_>) -> O
 }
 
 /// Reports what keeps the objects whose identity no event decides from being written, as preparing them does.
-fn known_objects(checker: &mut Checker<'_>, entry: &str, bundle: &Bundle, place: &Place<'_>) {
-    let objects = bundle.manifests.iter().flat_map(|manifest| manifest.structures()).filter_map(|tree| skeleton(&tree));
+fn known_objects(
+    checker: &mut Checker<'_>,
+    entry: &str,
+    bundle: &Bundle,
+    place: &Place<'_>,
+) -> (Vec<KnownObject>, bool) {
+    let mut has_others = false;
+    let mut objects = Vec::new();
+    for manifest in &bundle.manifests {
+        let trees = manifest.structures();
+        has_others |= trees.is_empty();
+        for tree in trees.iter().filter(|tree| !matches!(tree.part(&[]), Part::Literal(value) if is_blank(value))) {
+            let object = skeleton(tree, &bundle.prefix);
+            has_others |= object.is_none();
+            objects.extend(object);
+        }
+    }
     let stamp = Stamp {
         adapter: "adapter".to_owned(),
         resource_id: "id".to_owned(),
@@ -332,29 +349,44 @@ fn known_objects(checker: &mut Checker<'_>, entry: &str, bundle: &Bundle, place:
         ready: &bundle.ready,
         now: Timestamp::UNIX_EPOCH,
     };
-    for fault in prepare(objects.collect(), &setting).err().unwrap_or_default() {
-        checker.error(&place.key("manifests"), fault);
-    }
+    let known = prepare(objects, &setting).unwrap_or_else(|faults| {
+        faults.into_iter().for_each(|fault| checker.error(&place.key("manifests"), fault));
+        Vec::new()
+    });
+    let known = known.into_iter().map(|it| KnownObject { identity: it.identity, settings: it.settings });
+    (known.collect(), has_others)
 }
 
-/// The parts of an object that decide how a bundle handles it, if no event decides its identity.
-fn skeleton(tree: &Tree) -> Option<Value> {
+fn is_blank(value: &Value) -> bool {
+    value.is_null() || value.as_object().is_some_and(serde_json::Map::is_empty)
+}
+
+/// The parts of an object that decide how a bundle handles it, if no event decides them. Templates of its name and namespace stay
+/// as they are: two objects with the same ones have the same name at every event.
+fn skeleton(tree: &Tree, prefix: &str) -> Option<Value> {
     let literal = |path: &[&str]| match tree.part(path) {
         Part::Absent => Some(None),
         Part::Literal(value) => Some(Some(value.clone())),
         Part::Template(_) | Part::Uncertain => None,
     };
+    let written = |path: &[&str]| match tree.part(path) {
+        Part::Template(template) => Some(Some(Value::from(template.source()))),
+        Part::Absent | Part::Literal(_) | Part::Uncertain => literal(path),
+    };
     let mut object = json!({
-        "apiVersion": literal(&["apiVersion"])??, "kind": literal(&["kind"])??, "metadata": { "name": literal(&["metadata", "name"])? },
+        "apiVersion": literal(&["apiVersion"])??, "kind": literal(&["kind"])??, "metadata": { "name": written(&["metadata", "name"])? },
     });
     if is_list(&object) {
         return None;
     }
-    if let Some(namespace) = literal(&["metadata", "namespace"])? {
+    if let Some(namespace) = written(&["metadata", "namespace"])? {
         object["metadata"]["namespace"] = namespace;
     }
-    if let Some(Some(annotations)) = literal(&["metadata", "annotations"]) {
-        object["metadata"]["annotations"] = annotations;
+    for name in Settings::NAMES {
+        let key = format!("{prefix}/{name}");
+        if let Some(value) = literal(&["metadata", "annotations", &key])? {
+            object["metadata"]["annotations"][key] = value;
+        }
     }
     for path in [&["spec", "group"][..], &["spec", "scope"], &["spec", "names", "kind"]] {
         if let Some(Some(value)) = literal(path) {

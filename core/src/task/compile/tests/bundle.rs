@@ -212,7 +212,19 @@ fn objects_that_no_event_decides_are_checked_as_before_a_write() {
             ],
             Some("is applied in wave 0, before Namespace n in wave 1"),
         ),
-        (vec![map("a", ""), map("\"{{ .event.id }}\"", ", annotations: {hyperfleet.io/apply-order: first}")], None),
+        (
+            vec![map("a", ""), map("\"{{ .event.id }}\"", ", annotations: {hyperfleet.io/apply-order: first}")],
+            Some("`hyperfleet.io/apply-order`"),
+        ),
+        (vec![map("\"{{ .event.id }}\"", ""), map("\"{{ .event.id }}\"", "")], Some("is rendered 2 times")),
+        // An event decides about the order.
+        (
+            vec![
+                "- {apiVersion: v1, kind: Namespace, metadata: {name: n, annotations: {hyperfleet.io/apply-order: '1'}}}".to_owned(),
+                map("a", ", namespace: n, annotations: {hyperfleet.io/apply-order: \"{{ .event.id }}\"}"),
+            ],
+            None,
+        ),
     ];
     for (manifests, expected) in cases {
         let manifests = manifests.join("\n        ");
