@@ -37,7 +37,7 @@ impl GroupKind {
     }
 
     /// Whether objects of this kind introduce the kinds that another API server serves.
-    pub(super) fn is_api_service(&self) -> bool {
+    pub(crate) fn is_api_service(&self) -> bool {
         self.is("apiregistration.k8s.io", "APIService")
     }
 

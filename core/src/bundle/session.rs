@@ -66,6 +66,16 @@ pub enum Inspection {
     Namespace(String),
 }
 
+/// What the lists of a bundle's kinds found.
+#[derive(Debug, Default)]
+pub struct FoundMembers {
+    /// The objects with the set's label.
+    pub versions: Vec<Version>,
+    /// The kinds that could not be listed, with the cause, although the bundle may go on: a server serves them that the bundle
+    /// itself keeps, and may have to repair. Their objects wait, and nothing is removed.
+    pub unread: BTreeMap<GroupKind, String>,
+}
+
 /// Whose answer is awaited.
 #[derive(Debug)]
 enum Asked {
@@ -111,19 +121,22 @@ pub struct Session<'t> {
 }
 
 impl<'t> Session<'t> {
-    /// Begins a pass with the rendered objects, and the members that the lists of the parent's kinds found.
+    /// Begins a pass with the rendered objects, and what the lists of the parent's kinds found.
     #[must_use]
     pub fn new(
         setting: Setting<'t>,
         intent: Intent,
         rendered: Vec<Rendered>,
-        found: Vec<Version>,
+        found: FoundMembers,
         parent: Parent,
     ) -> Self {
+        let FoundMembers { versions: found, unread } = found;
         let Gathered { members, foreign, lost } = gather(&setting, rendered, found);
         let inhabited = members.iter().filter(|member| member.exists()).map(|member| place(&member.identity)).collect();
         let steps: VecDeque<Step> =
-            Planning { setting: &setting, members: &members, foreign: &foreign, intent }.steps().into();
+            Planning { setting: &setting, members: &members, foreign: &foreign, unread: &unread, intent }
+                .steps()
+                .into();
         let named = steps.iter().filter(|step| !step.members.is_empty());
         let mut session = Self {
             names: named.map(|step| Arc::clone(&step.name)).collect(),

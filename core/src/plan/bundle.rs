@@ -22,16 +22,18 @@ use super::disown;
 use super::{After, Next, Pending, Planner, Purpose, State, Write, reads};
 use crate::bundle::applyset;
 use crate::bundle::departure::Departure;
-use crate::bundle::identity::Identity;
+use crate::bundle::identity::{GroupKind, Identity};
 use crate::bundle::member::Rendered;
+use crate::bundle::order::managed::TypePattern;
 use crate::bundle::parent::Parent;
 use crate::bundle::prepare::prepare;
 use crate::bundle::render::render;
 use crate::bundle::report::{Report, shown};
-use crate::bundle::session::{self, Inspection, Session, Setting};
+use crate::bundle::session::{self, FoundMembers, Inspection, Session, Setting};
 use crate::bundle::table::Intent;
 use crate::decision::{Decision, DisownReason, FailReason, Failure, SkipReason};
 use crate::destination::Destination;
+use crate::id::GroupVersionKind;
 use crate::keys;
 use crate::manifest::{Desired, Stamp};
 use crate::object_ref::ObjectRef;
@@ -102,6 +104,19 @@ struct Beginning<'t> {
     setting: Setting<'t>,
     rendered: Vec<Rendered>,
     parent: Parent,
+}
+
+impl Beginning<'_> {
+    /// Whether a wanted API service has a server of the bundle serve this kind. While that server is away, the bundle is not: it may
+    /// hold what repairs the server.
+    fn serves(&self, kind: &GroupVersionKind) -> bool {
+        let kind = GroupKind::new(&kind.group, &kind.kind);
+        let mut services = self.rendered.iter().filter(|rendered| rendered.identity.kind.is_api_service());
+        services.any(|rendered| {
+            TypePattern::introduced_by(&rendered.identity.kind, &rendered.object)
+                .is_some_and(|types| types.matches(&kind))
+        })
+    }
 }
 
 /// What the members of a bundle become, given the decision about its parent; none if they stay as they are.
@@ -368,7 +383,7 @@ impl Turn<'_> {
             if !self.queries.is_empty() {
                 return Some(BundleStep::Read(self.queries.clone()));
             }
-            self.begin(Vec::new());
+            self.begin(FoundMembers::default());
         }
         let Stage::Running(session, is_parents) = &mut self.stage else { return None };
         match session.go_on() {
@@ -409,7 +424,7 @@ impl Turn<'_> {
         is_complete.then(|| BundleStep::Read(self.queries.clone()))
     }
 
-    fn begin(&mut self, found: Vec<Version>) {
+    fn begin(&mut self, found: FoundMembers) {
         // What the session begins with is moved, and the stage replaced at once.
         let unread = Failure::new(FailReason::DiscoveryFailed, "the members were not read");
         if let Stage::Reading(beginning) = std::mem::replace(&mut self.stage, Stage::Unread(unread)) {
@@ -422,12 +437,15 @@ impl Turn<'_> {
     fn answer(&mut self, answer: BundleAnswer) {
         match (&mut self.stage, answer) {
             (Stage::Gone(_), BundleAnswer::Read(observations)) => self.left = Some(observations),
-            (Stage::Reading(_), BundleAnswer::Read(observations)) => {
+            (Stage::Reading(beginning), BundleAnswer::Read(observations)) => {
                 let is_whole = self.queries.len() == observations.len();
-                let mut found = Vec::new();
+                let mut found = FoundMembers::default();
                 for (query, observation) in self.queries.iter().zip(observations) {
                     match observation {
-                        Observation::Found(versions) => found.extend(versions),
+                        Observation::Found(versions) => found.versions.extend(versions),
+                        Observation::Unknown(cause) if beginning.serves(&query.kind) => {
+                            found.unread.insert(GroupKind::new(&query.kind.group, &query.kind.kind), cause);
+                        }
                         Observation::Unknown(cause) => {
                             let message =
                                 format!("failed to list the bundle's objects of the kind {}: {cause}", query.kind);

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::Inspection;
 use crate::bundle::checks::Inside;
-use crate::bundle::identity::Identity;
+use crate::bundle::identity::{GroupKind, Identity};
 use crate::bundle::member::Member;
 use crate::bundle::order::managed::{ManagedTypes, TypePattern};
 use crate::bundle::order::{ApplyStage, DeleteStage, Place, Wave, waves};
@@ -66,6 +66,8 @@ pub(super) struct Planning<'a> {
     pub(super) members: &'a [Member],
     /// Objects of others that have the set's label, so that no inspection finds them.
     pub(super) foreign: &'a [Identity],
+    /// The kinds that could not be listed, with the cause.
+    pub(super) unread: &'a BTreeMap<GroupKind, String>,
     pub(super) intent: Intent,
 }
 
@@ -74,8 +76,14 @@ impl Planning<'_> {
     pub(super) fn steps(&self) -> Vec<Step> {
         match self.intent {
             Intent::Apply => {
-                let mut steps = self.waves();
+                let mut steps: Vec<Step> = self.waves().into_iter().map(|step| self.unless_unread(step)).collect();
                 let to_go = self.indexes(|member| member.wanted.is_none());
+                if let Some((kind, cause)) = self.unread.first_key_value() {
+                    let members = to_go.into_iter().map(|index| (0, index)).collect();
+                    let obstacle = Some(unlisted(kind, cause));
+                    steps.push(Step { obstacle, ..Step::new("removal".to_owned(), Act::Remove, members) });
+                    return steps;
+                }
                 steps.extend(self.guard(&to_go, &[]));
                 steps.extend(self.removals(to_go));
                 steps
@@ -108,6 +116,13 @@ impl Planning<'_> {
         let questions = named.chain(going.into_iter().filter_map(instances)).chain(obstacles);
         let step = Step::new("deletion guard".to_owned(), Act::Remove, Vec::new()).after(questions);
         (!step.inspections.is_empty() || step.obstacle.is_some()).then_some(step)
+    }
+
+    /// Has a step wait for the first of its kinds that could not be listed.
+    fn unless_unread(&self, step: Step) -> Step {
+        let mut kinds = step.members.iter().map(|(_, index)| &self.members[*index].identity.kind);
+        let obstacle = kinds.find_map(|kind| Some(unlisted(kind, self.unread.get(kind)?)));
+        Step { obstacle, ..step }
     }
 
     /// An object of others that would go with the member, in words.
@@ -195,6 +210,10 @@ impl Planning<'_> {
         });
         introduced.chain(self.setting.managed_types.iter().cloned()).collect()
     }
+}
+
+fn unlisted(kind: &GroupKind, cause: &str) -> String {
+    format!("{kind} could not be listed: {cause}")
 }
 
 /// What has to be known before a member is deleted, or why it cannot be known.

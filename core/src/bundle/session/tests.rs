@@ -128,7 +128,13 @@ impl World {
         let found =
             places.flat_map(|(kind, namespace)| self.find(kind, namespace, QueryBy::Labels(labels.clone()))).collect();
         Running {
-            session: Session::new(setting, intent, rendered, found, parent),
+            session: Session::new(
+                setting,
+                intent,
+                rendered,
+                FoundMembers { versions: found, ..FoundMembers::default() },
+                parent,
+            ),
             generation: self.generation,
             parent: live,
         }
@@ -867,7 +873,7 @@ fn namespace_that_members_lack_is_created_once_and_stays() {
         let setting = Setting { creates_namespaces: creates, ..world.setting() };
         let rendered = prepare(world.manifests.clone(), &setting).unwrap();
         let parent = Parent::read(None, PARENT.0, Generation(1)).unwrap();
-        let mut session = Session::new(setting, Intent::Apply, rendered, Vec::new(), parent);
+        let mut session = Session::new(setting, Intent::Apply, rendered, FoundMembers::default(), parent);
         let mut batches = Vec::new();
         loop {
             match session.go_on() {

@@ -231,6 +231,40 @@ fn list_that_fails_keeps_everything_as_it_is() {
 }
 
 #[test]
+fn bundle_repairs_the_server_of_its_own_kinds() {
+    let mut entry = monitoring();
+    let map = |name: &str| {
+        json!({
+            "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": name }, "data": { "stage": "{{ .stage }}" },
+        })
+    };
+    let service = json!({
+        "apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": { "name": "v1.example.io" },
+        "spec": { "group": "example.io", "version": "v1" },
+    });
+    let foo = json!({ "apiVersion": "example.io/v1", "kind": "Foo", "metadata": { "name": "c", "namespace": "team" } });
+    entry["bundle"]["manifests"] = json!([map("server"), map("old"), service, foo]);
+    let all = task(&[entry.clone()]);
+    let mut store = Store::with([]);
+    pass(&all, &mut store, 1, &[]);
+    store.change("v1.example.io", &json!({ "status": { "conditions": [{ "type": "Available", "status": "True" }] } }));
+    assert_eq!(calls(&pass(&all, &mut store, 1, &[])), ["update parent", "create c"]);
+
+    // The server is away. What it may need is applied, its objects wait, and nothing is removed.
+    store.unreadable.push("Foo".to_owned());
+    entry["bundle"]["manifests"].as_array_mut().unwrap().remove(1);
+    let fewer = task(&[entry]);
+    let repaired = pass(&fewer, &mut store, 1, &[("stage", json!("two"))]);
+    assert_eq!((calls(&repaired), repaired.result().2), (vec!["update server"], "waiting"));
+    let expected = "wave 0, instances: Foo.example.io could not be listed: connection refused";
+    assert_eq!(repaired.outcomes[0].reason(), expected);
+    // A deletion needs to know everything.
+    assert!(pass(&fewer, &mut store, 1, &yes("deleting")).calls.is_empty());
+    store.unreadable.clear();
+    assert_eq!(calls(&pass(&fewer, &mut store, 1, &[("stage", json!("two"))])), ["delete old"]);
+}
+
+#[test]
 fn gate_of_a_later_entry_reads_the_bundle() {
     let waiting = with(config_map("after"), json!({ "when": { "expression": "resources.monitoring.ready" } }));
     let waiting = gated(waiting, "delete", "deleting && !has(resources.monitoring)");
