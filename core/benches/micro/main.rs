@@ -31,6 +31,7 @@ use lifecycle_language::scope::Scope;
 use lifecycle_language::template::Template;
 use serde_json::{Value, json};
 
+mod bundle;
 mod timing;
 
 use timing::{print_head, time};
@@ -74,7 +75,7 @@ fn main() -> anyhow::Result<()> {
 
     time("pass: create three objects", EVENT, || fixture.pass(&absent).is_ok());
     time("pass: steady state of three objects", EVENT, || fixture.pass(&live).is_ok());
-    Ok(())
+    bundle::time_all()
 }
 
 const GATE: &str = r#"resources.?provisionJob.?status.?conditions.orValue([])
@@ -270,6 +271,10 @@ fn next_step(planner: &mut Planner<'_>, scope: &mut Scope, observations: &[Obser
             Next::Done => return None,
         }
     }
+}
+
+fn load_error(diagnostics: &impl std::fmt::Display) -> anyhow::Error {
+    anyhow!("the task does not load: {diagnostics}")
 }
 
 /// Adds the metadata that an API server adds to an object.
