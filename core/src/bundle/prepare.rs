@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use lifecycle_config::decode::suggest;
 use serde_json::{Map, Value};
 
 use super::applyset::{PART_OF, set};
@@ -116,6 +117,7 @@ fn prepare_one(
             setting.prefix
         )));
     }
+    faults.extend(misspelt(&object, setting.prefix).into_iter().map(fault));
     let departure = Departure { policy: settings.policies.delete, order: settings.delete_order };
     set(&mut object, "annotations", keys::DELETION, departure.to_text(&identity));
     let digest = digest(&object, setting.prefix, settings.policies.reconcile, setting.stamp.generation);
@@ -132,6 +134,20 @@ fn prepare_one(
         prove(&mut object, signer, &kind);
     }
     if faults.is_empty() { Ok(Rendered { object, identity, kind, settings, hints, digest }) } else { Err(faults) }
+}
+
+/// Annotations with the bundle's prefix that are nearly one of its own: a typo would leave an object with the default, which may
+/// be to delete it.
+fn misspelt(object: &Value, prefix: &str) -> Vec<String> {
+    let annotations = object.pointer("/metadata/annotations").and_then(Value::as_object);
+    let names = annotations.into_iter().flatten().filter_map(|(key, _)| key.strip_prefix(prefix)?.strip_prefix('/'));
+    names
+        .filter(|name| !Settings::NAMES.contains(name))
+        .filter_map(|name| {
+            let similar = suggest(name, &Settings::NAMES)?;
+            Some(format!("there is no annotation `{prefix}/{name}`; did you mean `{prefix}/{similar}`?"))
+        })
+        .collect()
 }
 
 /// Removes what the adapter writes itself: a manifest that was taken from a cluster has it, too.

@@ -45,8 +45,17 @@ impl Report {
     /// The failure of the pass, if something failed: the first one, with what stopped the pass.
     #[must_use]
     pub fn failure(&self) -> Option<Failure> {
-        let of_objects = self.objects.iter().filter_map(|object| object.effect.failure());
-        let first = self.failure.as_ref().into_iter().chain(of_objects).next()?;
+        let mut of_objects = self.objects.iter().filter_map(|object| Some((object, object.effect.failure()?)));
+        // What stopped the pass names the object that failed there.
+        let stopping = |(object, _): &(&ObjectReport, &Failure)| {
+            self.stopped
+                .as_deref()
+                .is_some_and(|stopped| stopped.starts_with(&format!("{}: {}", object.step, object.identity)))
+        };
+        let first = match &self.failure {
+            Some(failure) => failure,
+            None => of_objects.clone().find(stopping).or_else(|| of_objects.next())?.1,
+        };
         let failed = self.objects.iter().filter(|object| object.effect.failure().is_some()).count();
         let others = if failed > 1 { format!(" (and {} others)", failed - 1) } else { String::new() };
         let message = self.stopped.as_deref().unwrap_or(&first.message);

@@ -422,7 +422,7 @@ impl<'t> Session<'t> {
         let now = self.setting.now;
         let handled = step.members.iter().map(|(_, index)| *index).filter(|index| self.decided.contains(index));
         let handled: Vec<usize> = handled.collect();
-        let mut blocker = None;
+        let (mut failed, mut unready) = (None, None);
         for &index in &handled {
             let member = &self.members[index];
             let why = match step.act {
@@ -436,8 +436,13 @@ impl<'t> Session<'t> {
                 Act::Purge | Act::Remove => member.is_left(),
                 Act::Disown => member.failure(),
             };
-            blocker = blocker.or(why);
+            let slot = if member.failure().is_some() { &mut failed } else { &mut unready };
+            if slot.is_none() {
+                *slot = why;
+            }
         }
+        // A refused write explains more than an object that is not ready yet.
+        let blocker = failed.or(unready);
         // Where one could not be applied again, all are due with the next event. An object that fails for another reason, such as a
         // taken name, may fail for ever, and must not have the others written with every event.
         let has_failed = handled.iter().any(|index| self.members[*index].has_failed_to_be_applied_again());

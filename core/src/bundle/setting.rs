@@ -112,11 +112,6 @@ impl Setting<'_> {
                 .any(|key| version.label(key).is_some() && !self.is_owner_label(key, version.object()))
         };
         let owner = match version.label(applyset::PART_OF) {
-            Some(other) if other != self.set && !is_of_others() => Some(format!(
-                "this entry's set `{other}`, which another `bundle.name` or `bundle.namespace` had; write the former ones, or \
-                 disown that set first"
-            )),
-            Some(other) if other != self.set => Some(format!("the set `{other}`")),
             Some(_) | None if version.is_disowned() => {
                 Some(format!("nobody: it was disowned, as its label `{}` says", keys::DISOWNED))
             }
@@ -125,6 +120,11 @@ impl Setting<'_> {
                 let [adapter, id, entry] = keys::OWNERSHIP_LABELS.map(part);
                 Some(format!("adapter {adapter}, entry {entry}, for the resource {id}"))
             }
+            Some(other) if other != self.set && version.label(keys::ADAPTER).is_some() => Some(format!(
+                "this entry's set `{other}`, which another `bundle.name` or `bundle.namespace` had; write the former ones, or \
+                 disown that set first"
+            )),
+            Some(other) if other != self.set => Some(format!("the set `{other}`")),
             Some(_) | None => None,
         };
         Live::Other(version, owner)

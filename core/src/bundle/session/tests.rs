@@ -653,6 +653,26 @@ fn member_that_a_person_disowned_is_left_alone() {
 }
 
 #[test]
+fn misspelt_annotation_is_refused_with_the_right_one() {
+    let world = World::new(Vec::new());
+    let faults = prepare(vec![map("a", &[("delete-polcy", "orphan"), ("note", "x")])], &world.setting()).unwrap_err();
+    let expected = "ConfigMap team/a: there is no annotation `hyperfleet.io/delete-polcy`; did you mean `hyperfleet.io/delete-policy`?";
+    assert_eq!(faults, [expected]);
+}
+
+#[test]
+fn refused_write_is_named_before_an_object_that_is_not_ready() {
+    let mut world = World::new(vec![foo("slow", &[]), map("refused", &[]), foo("also", &[])]);
+    world.apply();
+    world.manifests[1]["data"]["k"] = json!("w");
+    world.store.refuse.push("update refused".to_owned());
+    let report = world.apply();
+    let stopped = report.stopped.clone().unwrap();
+    assert!(stopped.starts_with("wave 0: ConfigMap team/refused: "), "{stopped}");
+    assert!(report.failure().unwrap().message.starts_with("wave 0: ConfigMap team/refused: "));
+}
+
+#[test]
 fn annotations_of_the_adapter_in_a_manifest_do_not_count() {
     let mut taken = map("a", &[("apply-order", "0")]);
     taken["metadata"]["annotations"][keys::GENERATION] = json!("7");

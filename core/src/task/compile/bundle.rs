@@ -382,6 +382,9 @@ fn skeleton(tree: &Tree, prefix: &str) -> Option<Value> {
     if let Some(namespace) = written(&["metadata", "namespace"])? {
         object["metadata"]["namespace"] = namespace;
     }
+    if let Part::Literal(annotations) = tree.part(&["metadata", "annotations"]) {
+        object["metadata"]["annotations"] = annotations.clone();
+    }
     for name in Settings::NAMES {
         let key = format!("{prefix}/{name}");
         if let Some(value) = literal(&["metadata", "annotations", &key])? {
