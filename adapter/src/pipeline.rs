@@ -161,8 +161,8 @@ impl<T: Transport, A: Api> Pipeline<T, A> {
                 executed.iter_mut().for_each(|executed| self.redact(executed, scope));
                 BundleAnswer::Written(executed)
             }
-            BundleStep::Inspect(inspections, set) => {
-                BundleAnswer::Inspected(inspect_all(&self.transport, &inspections, &set, deadline).await)
+            BundleStep::Inspect(inspections, members) => {
+                BundleAnswer::Inspected(inspect_all(&self.transport, &inspections, &members, deadline).await)
             }
         }
     }

@@ -13,7 +13,7 @@ pub mod router;
 
 use std::future::Future;
 
-use lifecycle_core::bundle::session::Inspection;
+use lifecycle_core::bundle::session::{Inspection, Members};
 use lifecycle_core::destination::Destination;
 use lifecycle_core::observation::{Query, Version};
 use lifecycle_core::task::PropagationPolicy;
@@ -36,7 +36,7 @@ pub trait Transport: Send + Sync + 'static {
     fn inspect(
         &self,
         inspection: &Inspection,
-        set: &str,
+        members: &Members,
     ) -> impl Future<Output = Result<Option<String>, WriteError>> + Send;
 
     /// Creates the object (POST), and returns it as the server stored it.

@@ -10,7 +10,7 @@ use futures::{StreamExt as _, TryStreamExt as _, stream};
 use lifecycle_core::bundle::applyset::PART_OF;
 use lifecycle_core::bundle::identity::{GroupKind, Identity};
 use lifecycle_core::bundle::order::managed::TypePattern;
-use lifecycle_core::bundle::session::Inspection;
+use lifecycle_core::bundle::session::{Inspection, Members};
 use lifecycle_core::object_ref::ObjectRef;
 use lifecycle_core::observation::Described as _;
 use lifecycle_core::sweep::contents::is_of_each_namespace;
@@ -27,9 +27,8 @@ use crate::served_kind::ServedKind;
 /// hide the round trips, and leave the API server's fair queuing room for others.
 const AT_ONCE: usize = 16;
 
-/// Objects per page. The first page answers nearly always: one object of others is enough, and a kind has at most one
-/// object that does not count.
-const PAGE_SIZE: u32 = 2;
+/// Objects per page. The first page answers nearly always: one object of others is enough.
+const PAGE_SIZE: u32 = 50;
 
 /// The group whose objects are measurements of others, and whose server is often away.
 const METRICS: &str = "metrics.k8s.io";
@@ -56,6 +55,55 @@ pub fn foreign(inspection: &Inspection, set: &str, object: &Value) -> Option<Str
     };
     let is_foreign = would_go && covers(inspection, &kind) && object.label(PART_OF) != Some(set);
     is_foreign.then(|| format!("{} is not of this bundle", Identity { kind, namespace, name }))
+}
+
+/// Objects that others control, until it is known whose these others are.
+#[derive(Debug, Default)]
+pub struct Dependents(Vec<Dependent>);
+
+#[derive(Debug)]
+struct Dependent {
+    uid: String,
+    controller: String,
+    words: String,
+}
+
+impl Dependents {
+    /// Takes an object. Returns it in words if it is somebody else's; an object with a controller may be a member's dependent.
+    pub fn take(&mut self, inspection: &Inspection, members: &Members, object: &Value) -> Option<String> {
+        let words = foreign(inspection, &members.set, object)?;
+        let text = |value: &Value| value.get("uid").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let owners = object.pointer("/metadata/ownerReferences").and_then(Value::as_array);
+        let controller = owners.into_iter().flatten().find(|owner| owner.get("controller") == Some(&Value::Bool(true)));
+        let Some(controller) = controller.map(text) else { return Some(words) };
+        self.0.push(Dependent { uid: object.get("metadata").map(text).unwrap_or_default(), controller, words });
+        None
+    }
+
+    /// Adds those that another list found.
+    pub fn extend(&mut self, others: Self) {
+        self.0.extend(others.0);
+    }
+
+    /// The first object whose controllers lead to no member, in words. What a member controls, at any number of removes, goes
+    /// with it in any case.
+    #[must_use]
+    pub fn foreign(self, members: &Members) -> Option<String> {
+        let (mut kept, mut left) = (members.uids.clone(), self.0);
+        loop {
+            let before = left.len();
+            left.retain(|dependent| {
+                let is_ours = kept.contains(&dependent.controller);
+                if is_ours {
+                    kept.insert(dependent.uid.clone());
+                }
+                !is_ours
+            });
+            if left.len() == before {
+                return left.into_iter().next().map(|dependent| dependent.words);
+            }
+        }
+    }
 }
 
 /// The inspection in words, such as `inspect namespace team`.
@@ -118,7 +166,7 @@ impl Cluster {
     /// # Errors
     ///
     /// It is unknown whether there is such an object: a group, or a list, could not be read.
-    pub async fn inspect(&self, inspection: &Inspection, set: &str) -> Result<Option<String>, Error> {
+    pub async fn inspect(&self, inspection: &Inspection, members: &Members) -> Result<Option<String>, Error> {
         let discovery = match only_group(inspection) {
             Some(group) => self.discover_group(&group).await,
             None => self.discover().await,
@@ -135,53 +183,56 @@ impl Cluster {
         };
         // Collected, because the compiler cannot prove that a future with the closure in it is `Send`. None starts yet.
         let covered = discovery.kinds.iter().filter(is_covered);
-        let lists: Vec<_> = covered.map(|served| self.first_foreign(served, inspection, set)).collect();
+        let lists: Vec<_> = covered.map(|served| self.look_through(served, inspection, members)).collect();
         let mut lists = stream::iter(lists).buffered(AT_ONCE);
+        let mut dependents = Dependents::default();
         while let Some(found) = lists.try_next().await? {
-            if found.is_some() {
-                return Ok(found);
+            match found {
+                Ok(found) => dependents.extend(found),
+                Err(foreign) => return Ok(Some(foreign)),
             }
         }
-        Ok(None)
+        Ok(dependents.foreign(members))
     }
 
-    async fn first_foreign(
+    async fn look_through(
         &self,
         served: &ServedKind,
         inspection: &Inspection,
-        set: &str,
-    ) -> Result<Option<String>, Error> {
-        self.list_foreign(served, inspection, set).await.map_err(|error| {
+        members: &Members,
+    ) -> Result<Result<Dependents, String>, Error> {
+        self.list_foreign(served, inspection, members).await.map_err(|error| {
             let is_forbidden = error.kind == ErrorKind::Forbidden;
             let cure = format!("; allow to list {} of API group `{}`", served.plural, served.kind.group);
             failed(inspection, error, if is_forbidden { &cure } else { "" })
         })
     }
 
-    /// The first object of a kind that is not of the set, in words.
+    /// The objects of a kind that others control; or the first one of somebody else, in words.
     async fn list_foreign(
         &self,
         served: &ServedKind,
         inspection: &Inspection,
-        set: &str,
-    ) -> Result<Option<String>, Error> {
+        members: &Members,
+    ) -> Result<Result<Dependents, String>, Error> {
         let namespace = match inspection {
             Inspection::Instances(_) => None,
             Inspection::Namespace(name) => Some(name.as_str()),
         };
-        let selector = Selector::Without { key: PART_OF, value: set };
+        let mut dependents = Dependents::default();
+        let selector = Selector::Without { key: PART_OF, value: &members.set };
         let mut pages = self.list(&served.kind, namespace, selector, Form::MetadataOnly)?.with_page_size(PAGE_SIZE);
         loop {
             match pages.next().await {
                 Ok(Some(page)) => {
-                    if let Some(found) = page.iter().find_map(|object| foreign(inspection, set, object)) {
-                        return Ok(Some(found));
+                    if let Some(found) = page.iter().find_map(|object| dependents.take(inspection, members, object)) {
+                        return Ok(Err(found));
                     }
                 }
-                Ok(None) => return Ok(None),
+                Ok(None) => return Ok(Ok(dependents)),
                 // The kind has no objects if it vanished since the discovery, and not if only its version did.
                 Err(error) if error.kind == ErrorKind::NotFound => {
-                    return self.served_version(&served.kind).await?.map_or(Ok(None), |_| Err(error));
+                    return self.served_version(&served.kind).await?.map_or(Ok(Ok(dependents)), |_| Err(error));
                 }
                 Err(error) => return Err(error),
             }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use lifecycle_core::bundle::applyset::PART_OF;
-use lifecycle_core::bundle::session::Inspection;
+use lifecycle_core::bundle::session::{Inspection, Members};
 use lifecycle_core::object_ref::ObjectRef;
 use lifecycle_core::task::PropagationPolicy;
 use lifecycle_e2e::fault::{Fault, When};
@@ -67,8 +67,10 @@ impl World {
     /// Inspects the namespace until all kinds can be read: other tests install and remove kinds at the same time.
     async fn in_namespace(&self) -> Result<Option<String>> {
         let whole = self.whole_namespace();
-        await_condition("every kind to be readable", PATIENCE, async || Ok(self.cluster.inspect(&whole, SET).await?))
-            .await
+        await_condition("every kind to be readable", PATIENCE, async || {
+            Ok(self.cluster.inspect(&whole, &Members::from(SET)).await?)
+        })
+        .await
     }
 }
 
@@ -85,7 +87,9 @@ async fn instance_of_others_is_found_in_any_namespace() -> Result<()> {
     for pattern in &patterns {
         // The pattern `*.SUFFIX` has every group discovered.
         let types = instances(pattern)?;
-        let found = await_condition("an answer", PATIENCE, async || Ok(world.cluster.inspect(&types, SET).await?));
+        let found = await_condition("an answer", PATIENCE, async || {
+            Ok(world.cluster.inspect(&types, &Members::from(SET)).await?)
+        });
         assert_eq!(found.await?, None, "{pattern}: there is only a member");
     }
 
@@ -95,7 +99,9 @@ async fn instance_of_others_is_found_in_any_namespace() -> Result<()> {
         let expected = format!("Widget.{group} {}/{name} is not of this bundle", world.namespace.name());
         for (pattern, is_found) in patterns.iter().zip([true, true, false, false]) {
             let types = instances(pattern)?;
-            let found = await_condition("an answer", PATIENCE, async || Ok(world.cluster.inspect(&types, SET).await?));
+            let found = await_condition("an answer", PATIENCE, async || {
+                Ok(world.cluster.inspect(&types, &Members::from(SET)).await?)
+            });
             assert_eq!(found.await?, is_found.then(|| expected.clone()), "{pattern}");
         }
         world.delete(&foreign).await?;
@@ -107,7 +113,7 @@ async fn instance_of_others_is_found_in_any_namespace() -> Result<()> {
 #[tokio::test]
 async fn absent_group_has_no_instances() -> Result<()> {
     let world = World::of(ControlPlane::shared().await?).await?;
-    assert_eq!(world.cluster.inspect(&instances("nowhere.example.com/*")?, SET).await?, None);
+    assert_eq!(world.cluster.inspect(&instances("nowhere.example.com/*")?, &Members::from(SET)).await?, None);
     Ok(())
 }
 
@@ -178,7 +184,7 @@ async fn broken_api_service_fails_every_inspection_that_it_could_hide_objects_fr
     ];
     for (inspection, fails) in cases {
         let name = format!("{inspection:?}");
-        match world.cluster.inspect(&inspection, SET).await {
+        match world.cluster.inspect(&inspection, &Members::from(SET)).await {
             Err(error) => {
                 assert!(fails, "{name}: {error}");
                 assert_eq!(error.kind, ErrorKind::Unavailable, "{name}: {error}");
@@ -209,19 +215,20 @@ async fn refused_list_fails_and_vanished_kind_is_empty() -> Result<()> {
         (404, ErrorKind::NotFound),
     ] {
         proxy.inject(list(), Fault::Status(status));
-        let error = through.inspect(&types, SET).await.err().context("it passed")?;
+        let error = through.inspect(&types, &Members::from(SET)).await.err().context("it passed")?;
         assert_eq!(error.kind, expected, "{status}, while the kind is still served: {error}");
         proxy.heal();
     }
-    assert_eq!(through.inspect(&types, SET).await?, None);
+    assert_eq!(through.inspect(&types, &Members::from(SET)).await?, None);
 
     // The kind is discovered once, and gone for every later request.
     proxy.inject(list(), Fault::Status(404));
     proxy.inject(When::method("GET").path(format!("/apis/{group}")).nth(2), Fault::Status(404));
-    assert_eq!(through.inspect(&types, SET).await?, None);
+    assert_eq!(through.inspect(&types, &Members::from(SET)).await?, None);
 
     let reader = world.namespace.user(&[]).await?;
-    let error = cluster(&reader.kubeconfig).await?.inspect(&types, SET).await.err().context("it passed")?;
+    let error =
+        cluster(&reader.kubeconfig).await?.inspect(&types, &Members::from(SET)).await.err().context("it passed")?;
     assert_eq!(error.kind, ErrorKind::Forbidden, "{error}");
     assert!(error.message.ends_with(&format!("; allow to list widgets of API group `{group}`")), "{error}");
     world.delete(&member).await?;

@@ -4,7 +4,7 @@
 //! anything else: the bundle has put what belongs one after the other into different batches.
 
 use futures::{StreamExt as _, stream};
-use lifecycle_core::bundle::session::Inspection;
+use lifecycle_core::bundle::session::{Inspection, Members};
 use lifecycle_core::write::{Command, Executed, WriteError};
 use lifecycle_kube::inspection::call;
 use tokio::time::Instant;
@@ -31,23 +31,23 @@ pub async fn execute_all<T: Transport>(transport: &T, commands: Vec<Command>, de
 pub async fn inspect_all<T: Transport>(
     transport: &T,
     inspections: &[Inspection],
-    set: &str,
+    members: &Members,
     deadline: Instant,
 ) -> Vec<Result<Option<String>, WriteError>> {
     // Collected, because the compiler cannot prove that a future with the closure in it is `Send`. None starts yet.
-    let all: Vec<_> = inspections.iter().map(|inspection| inspect(transport, inspection, set, deadline)).collect();
+    let all: Vec<_> = inspections.iter().map(|inspection| inspect(transport, inspection, members, deadline)).collect();
     stream::iter(all).buffered(CONCURRENT_INSPECTIONS).collect().await
 }
 
 async fn inspect<T: Transport>(
     transport: &T,
     inspection: &Inspection,
-    set: &str,
+    members: &Members,
     deadline: Instant,
 ) -> Result<Option<String>, WriteError> {
     // `timeout_at` would still begin the inspection after the deadline.
     if Instant::now() < deadline
-        && let Ok(found) = tokio::time::timeout_at(deadline, transport.inspect(inspection, set)).await
+        && let Ok(found) = tokio::time::timeout_at(deadline, transport.inspect(inspection, members)).await
     {
         return found;
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use lifecycle_core::bundle::session::Inspection;
+use lifecycle_core::bundle::session::{Inspection, Members};
 use lifecycle_core::destination::Destination;
 use lifecycle_core::id::GroupVersionKind;
 use lifecycle_core::observation::QueryBy;
@@ -36,8 +36,8 @@ impl Transport for Flaky {
         self.0.find_in_any_version(query).await
     }
 
-    async fn inspect(&self, inspection: &Inspection, set: &str) -> Result<Option<String>, WriteError> {
-        self.0.inspect(inspection, set).await
+    async fn inspect(&self, inspection: &Inspection, members: &Members) -> Result<Option<String>, WriteError> {
+        self.0.inspect(inspection, members).await
     }
 
     async fn create(&self, desired: &Value, destination: &Destination) -> Result<Value, WriteError> {

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use lifecycle_core::bundle::session::Inspection;
+use lifecycle_core::bundle::session::{Inspection, Members};
 use lifecycle_core::destination::Destination;
 use lifecycle_core::object_ref::ObjectRef;
 use lifecycle_core::observation::{Query, QueryBy, Version};
@@ -109,8 +109,8 @@ impl Transport for KubernetesTransport {
         found.map_err(write_error)
     }
 
-    async fn inspect(&self, inspection: &Inspection, set: &str) -> Result<Option<String>, WriteError> {
-        self.cluster.inspect(inspection, set).await.map_err(write_error)
+    async fn inspect(&self, inspection: &Inspection, members: &Members) -> Result<Option<String>, WriteError> {
+        self.cluster.inspect(inspection, members).await.map_err(write_error)
     }
 
     async fn create(&self, desired: &Value, _: &Destination) -> Result<Value, WriteError> {

@@ -27,7 +27,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
-use lifecycle_core::bundle::session::Inspection;
+use lifecycle_core::bundle::session::{Inspection, Members};
 use lifecycle_core::destination::Destination;
 use lifecycle_core::observation::{Query, QueryBy, Version};
 use lifecycle_core::task::PropagationPolicy;
@@ -40,7 +40,7 @@ use crate::field_types;
 use crate::transport::kubernetes::fence as fence_of;
 use crate::transport::{Deletion, Transport};
 use lifecycle_core::object_ref::ObjectRef;
-use lifecycle_kube::inspection;
+use lifecycle_kube::inspection::Dependents;
 
 /// A transport whose API server is a store of objects in memory.
 pub struct MemoryTransport {
@@ -331,9 +331,12 @@ impl Transport for MemoryTransport {
     }
 
     /// The log of operations leaves inspections out, as it lists what is done about the objects of the task.
-    async fn inspect(&self, inspection: &Inspection, set: &str) -> Result<Option<String>, WriteError> {
+    async fn inspect(&self, inspection: &Inspection, members: &Members) -> Result<Option<String>, WriteError> {
         let state = self.state();
-        Ok(state.objects.values().find_map(|stored| inspection::foreign(inspection, set, &stored.object)))
+        let mut dependents = Dependents::default();
+        let mut objects = state.objects.values();
+        let found = objects.find_map(|stored| dependents.take(inspection, members, &stored.object));
+        Ok(found.or_else(|| dependents.foreign(members)))
     }
 
     async fn create(&self, desired: &Value, _: &Destination) -> Result<Value, WriteError> {

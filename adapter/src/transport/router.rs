@@ -4,7 +4,7 @@
 //! `Invalid` if the destination has no transport. Loading a task checks its destinations, so that this failure
 //! is a bug.
 
-use lifecycle_core::bundle::session::Inspection;
+use lifecycle_core::bundle::session::{Inspection, Members};
 use lifecycle_core::destination::Destination;
 use lifecycle_core::observation::{Query, Version};
 use lifecycle_core::task::PropagationPolicy;
@@ -59,8 +59,8 @@ impl<C: Transport, M: Transport> Transport for Router<C, M> {
         }
     }
 
-    async fn inspect(&self, inspection: &Inspection, set: &str) -> Result<Option<String>, WriteError> {
-        self.cluster("inspect")?.inspect(inspection, set).await
+    async fn inspect(&self, inspection: &Inspection, members: &Members) -> Result<Option<String>, WriteError> {
+        self.cluster("inspect")?.inspect(inspection, members).await
     }
 
     async fn create(&self, desired: &Value, destination: &Destination) -> Result<Value, WriteError> {

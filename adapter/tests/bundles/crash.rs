@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, ensure};
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use hyperfleet_adapter::transport::kubernetes::KubernetesTransport;
 use hyperfleet_adapter::transport::{Deletion, Transport};
-use lifecycle_core::bundle::session::Inspection;
+use lifecycle_core::bundle::session::{Inspection, Members};
 use lifecycle_core::destination::Destination;
 use lifecycle_core::observation::{Query, Version};
 use lifecycle_core::task::PropagationPolicy;
@@ -58,8 +58,8 @@ impl Transport for Breaking {
         self.make(self.wire.find_in_any_version(query)).await
     }
 
-    async fn inspect(&self, inspection: &Inspection, set: &str) -> Result<Option<String>, WriteError> {
-        self.make(self.wire.inspect(inspection, set)).await
+    async fn inspect(&self, inspection: &Inspection, members: &Members) -> Result<Option<String>, WriteError> {
+        self.make(self.wire.inspect(inspection, members)).await
     }
 
     async fn create(&self, desired: &Value, destination: &Destination) -> Result<Value, WriteError> {

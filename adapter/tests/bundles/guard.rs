@@ -153,3 +153,30 @@ async fn namespace_stays_while_something_of_others_is_in_it() -> Result<()> {
     assert_eq!((world.why(), world.parent().await?), (String::new(), None));
     Ok(())
 }
+
+#[tokio::test]
+async fn what_an_instance_of_the_bundle_controls_does_not_block() -> Result<()> {
+    let mut world = World::new().await?;
+    let named = format!("bazs.{}", world.group);
+    world.render(vec![definition(&world.group, "Baz", "Namespaced"), world.own("Baz", "baz")]);
+    world.pass().await?;
+    world.await_established(&named).await?;
+    world.pass().await?;
+    let owner = world.live("baz").await?;
+    let mut dependent = world.own("Baz", "dependent");
+    dependent["metadata"]["ownerReferences"] = json!([{
+        "apiVersion": owner["apiVersion"], "kind": "Baz", "name": "baz", "uid": owner["metadata"]["uid"], "controller": true,
+    }]);
+    world.create(&dependent).await?;
+    let passes = [
+        pass(
+            "deletion",
+            [Deleting],
+            "deleting",
+            &["baz deleted Absent", "bazs.GROUP deleting Terminating"],
+            "deletion wave 0: CustomResourceDefinition.apiextensions.k8s.io bazs.GROUP is still there",
+        ),
+        pass("gone", [Gone(named)], "deleted", &[], ""),
+    ];
+    play(&mut world, passes).await
+}

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
 use hyperfleet_adapter::transport::{Deletion, Transport};
-use lifecycle_core::bundle::session::Inspection;
+use lifecycle_core::bundle::session::{Inspection, Members};
 use lifecycle_core::destination::Destination;
 use lifecycle_core::observation::{Query, QueryBy, Version};
 use lifecycle_core::task::PropagationPolicy;
@@ -151,8 +151,8 @@ impl<T: Transport> Transport for Tampered<T> {
         self.inner.find_in_any_version(query).await
     }
 
-    async fn inspect(&self, inspection: &Inspection, set: &str) -> Result<Option<String>, WriteError> {
-        self.inner.inspect(inspection, set).await
+    async fn inspect(&self, inspection: &Inspection, members: &Members) -> Result<Option<String>, WriteError> {
+        self.inner.inspect(inspection, members).await
     }
 
     async fn create(&self, desired: &Value, destination: &Destination) -> Result<Value, WriteError> {

@@ -7,7 +7,7 @@ use std::future::pending;
 use std::sync::Arc;
 
 use hyperfleet_adapter::transport::{Deletion, Transport};
-use lifecycle_core::bundle::session::Inspection;
+use lifecycle_core::bundle::session::{Inspection, Members};
 use lifecycle_core::destination::Destination;
 use lifecycle_core::observation::{Query, Version};
 use lifecycle_core::task::PropagationPolicy;
@@ -125,8 +125,8 @@ impl<T: Transport> Transport for Watched<T> {
     }
 
     /// Only bundles inspect, and no sequence has one.
-    async fn inspect(&self, inspection: &Inspection, set: &str) -> Result<Option<String>, WriteError> {
-        self.wire.inspect(inspection, set).await
+    async fn inspect(&self, inspection: &Inspection, members: &Members) -> Result<Option<String>, WriteError> {
+        self.wire.inspect(inspection, members).await
     }
 
     async fn create(&self, desired: &Value, destination: &Destination) -> Result<Value, WriteError> {

@@ -417,6 +417,14 @@ impl Member {
         Some(judge(version.object(), hints, now))
     }
 
+    /// The UID of the member on the cluster; none if there is none.
+    pub(super) fn uid(&self) -> Option<&str> {
+        match &self.live {
+            Live::Member(version) => Some(version.uid()),
+            Live::Absent | Live::Other(..) => None,
+        }
+    }
+
     /// The generation for which the member was written.
     pub(super) fn generation(&self) -> Option<Generation> {
         match &self.live {

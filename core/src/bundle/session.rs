@@ -66,6 +66,22 @@ pub enum Inspection {
     Namespace(String),
 }
 
+/// The members of a bundle, as inspections have to know them.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Members {
+    /// The value of the label that members carry.
+    pub set: String,
+    /// The UIDs of the members that the pass found. What they control goes with them in any case.
+    pub uids: BTreeSet<String>,
+}
+
+/// Those of a set of which no member was found.
+impl From<&str> for Members {
+    fn from(set: &str) -> Self {
+        Self { set: set.to_owned(), ..Self::default() }
+    }
+}
+
 /// What the lists of a bundle's kinds found.
 #[derive(Debug, Default)]
 pub struct FoundMembers {
@@ -92,6 +108,8 @@ pub struct Session<'t> {
     intent: Intent,
     members: Vec<Member>,
     parent: Parent,
+    /// The UIDs of the members that were found.
+    uids: BTreeSet<String>,
     /// The kinds and namespaces in which members were found.
     inhabited: BTreeSet<(GroupKind, Option<String>)>,
     /// Whether this pass wrote the parent, so that another one at the same time cannot.
@@ -132,6 +150,7 @@ impl<'t> Session<'t> {
     ) -> Self {
         let FoundMembers { versions: found, unread } = found;
         let Gathered { members, foreign, lost } = gather(&setting, rendered, found);
+        let uids = members.iter().filter_map(Member::uid).map(str::to_owned).collect();
         let inhabited = members.iter().filter(|member| member.exists()).map(|member| place(&member.identity)).collect();
         let steps: VecDeque<Step> =
             Planning { setting: &setting, members: &members, foreign: &foreign, unread: &unread, intent }
@@ -145,6 +164,7 @@ impl<'t> Session<'t> {
             intent,
             members,
             parent,
+            uids,
             inhabited,
             has_written_parent: false,
             steps,
@@ -488,10 +508,10 @@ impl<'t> Session<'t> {
         if self.parent.is_changed() { Next::WriteParent } else { Next::Done }
     }
 
-    /// The value of the label that members carry.
+    /// The members, as inspections have to know them.
     #[must_use]
-    pub fn set(&self) -> &str {
-        &self.setting.set
+    pub fn members(&self) -> Members {
+        Members { set: self.setting.set.clone(), uids: self.uids.clone() }
     }
 
     /// What the pass did.

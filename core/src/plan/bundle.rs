@@ -29,7 +29,7 @@ use crate::bundle::parent::Parent;
 use crate::bundle::prepare::prepare;
 use crate::bundle::render::render;
 use crate::bundle::report::{Report, shown};
-use crate::bundle::session::{self, FoundMembers, Inspection, Session, Setting};
+use crate::bundle::session::{self, FoundMembers, Inspection, Members, Session, Setting};
 use crate::bundle::table::Intent;
 use crate::decision::{Decision, DisownReason, FailReason, Failure, SkipReason};
 use crate::destination::Destination;
@@ -52,7 +52,7 @@ pub enum BundleStep {
     /// Execute these, all at the same time.
     Write(Vec<Command>),
     /// Look at these, all at the same time, for something that is not of this set.
-    Inspect(Vec<Inspection>, String),
+    Inspect(Vec<Inspection>, Members),
 }
 
 /// What came of a [`BundleStep`], in the same order.
@@ -388,7 +388,7 @@ impl Turn<'_> {
         let Stage::Running(session, is_parents) = &mut self.stage else { return None };
         match session.go_on() {
             session::Next::Send(commands) => Some(BundleStep::Write(commands)),
-            session::Next::Inspect(inspections) => Some(BundleStep::Inspect(inspections, session.set().to_owned())),
+            session::Next::Inspect(inspections) => Some(BundleStep::Inspect(inspections, session.members())),
             session::Next::Done => self.look_again(),
             session::Next::WriteParent => {
                 *is_parents = true;

@@ -70,3 +70,34 @@ fn unread_group_matters_if_the_inspection_could_cover_its_kinds() {
         assert_eq!(only_group(&inspection).as_deref(), only, "{name}");
     }
 }
+
+#[test]
+fn what_a_member_controls_is_not_foreign_at_any_number_of_removes() {
+    let widgets = instances("example.com/*");
+    let members = Members { set: "set".to_owned(), uids: ["member".to_owned()].into() };
+    let owned = |name: &str, owners: &[(&str, bool)]| {
+        let mut object = object("example.com/v1", "Widget", "team", name, None);
+        object["metadata"]["uid"] = json!(name);
+        let reference = |(uid, controller): &(&str, bool)| json!({ "uid": uid, "controller": controller });
+        object["metadata"]["ownerReferences"] = owners.iter().map(reference).collect();
+        object
+    };
+    let (child, grandchild) = (owned("child", &[("member", true)]), owned("grandchild", &[("child", true)]));
+    let cases = [
+        // Whatever the order of the lists.
+        (vec![grandchild.clone(), child.clone()], None),
+        (vec![child.clone(), grandchild.clone()], None),
+        (vec![grandchild.clone()], Some("grandchild")),
+        (vec![owned("referring", &[("member", false)])], Some("referring")),
+        (vec![child.clone(), owned("theirs", &[("somebody", true)])], Some("theirs")),
+        (vec![owned("a", &[("b", true)]), owned("b", &[("a", true)])], Some("a")),
+        (vec![child, object("example.com/v1", "Widget", "team", "free", None)], Some("free")),
+    ];
+    for (objects, expected) in cases {
+        let mut dependents = Dependents::default();
+        let found = objects.iter().find_map(|object| dependents.take(&widgets, &members, object));
+        let found = found.or_else(|| dependents.foreign(&members));
+        let expected = expected.map(|name| format!("Widget.example.com team/{name} is not of this bundle"));
+        assert_eq!(found, expected, "{objects:?}");
+    }
+}

@@ -193,14 +193,15 @@ pub fn answer(store: &mut Store, step: BundleStep) -> BundleAnswer {
         BundleStep::Write(commands) => {
             BundleAnswer::Written(commands.into_iter().map(|command| store.execute(command)).collect())
         }
-        BundleStep::Inspect(inspections, set) => {
+        BundleStep::Inspect(inspections, members) => {
             let objects = store.objects();
             let found = |inspection: &Inspection| {
                 let is_inside = |object: &&Value| match inspection {
                     Inspection::Instances(types) => types.matches(&Identity::from(ObjectRef::of(object)).kind),
                     Inspection::Namespace(name) => object["metadata"]["namespace"] == json!(name),
                 };
-                let mut others = objects.iter().filter(|object| object.label(PART_OF) != Some(&set)).filter(is_inside);
+                let mut others =
+                    objects.iter().filter(|object| object.label(PART_OF) != Some(&members.set)).filter(is_inside);
                 others.next().map(|object| format!("{} is not the bundle's", ObjectRef::of(object)))
             };
             BundleAnswer::Inspected(inspections.iter().map(|inspection| Ok(found(inspection))).collect())

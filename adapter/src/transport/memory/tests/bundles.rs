@@ -73,7 +73,7 @@ async fn inspection_finds_what_is_not_of_the_set() {
     ];
     for (name, inspection, objects, expected) in cases {
         let store = store().with_objects(objects).unwrap();
-        let found = store.inspect(&inspection, SET).await;
+        let found = store.inspect(&inspection, &Members::from(SET)).await;
         assert_eq!(found, Ok(expected.map(|found| format!("{found} is not of this bundle"))), "{name}");
         assert_eq!(store.operations(), [], "{name}");
     }
