@@ -140,7 +140,7 @@ impl<T: Transport, A: Api> Pipeline<T, A> {
                 Next::Read(reads) => self.read(reads, &mut planner, scope, deadline).await,
                 Next::Write(step) => {
                     let mut executed = execute(&self.transport, step.command, deadline).await;
-                    self.redact(&mut executed, scope);
+                    self.redact(std::slice::from_mut(&mut executed), scope);
                     planner.record(scope, executed);
                 }
                 Next::Bundle(step) => {
@@ -158,7 +158,7 @@ impl<T: Transport, A: Api> Pipeline<T, A> {
             BundleStep::Read(queries) => BundleAnswer::Read(find_members(&self.transport, queries, deadline).await),
             BundleStep::Write(commands) => {
                 let mut executed = execute_all(&self.transport, commands, deadline).await;
-                executed.iter_mut().for_each(|executed| self.redact(executed, scope));
+                self.redact(&mut executed, scope);
                 BundleAnswer::Written(executed)
             }
             BundleStep::Inspect(inspections, members) => {
@@ -167,10 +167,13 @@ impl<T: Transport, A: Api> Pipeline<T, A> {
         }
     }
 
-    /// Removes secrets from the message of a server that refuses an object.
-    fn redact(&self, executed: &mut Executed, scope: &Scope) {
-        if let Some(error) = refusal_of_content(executed) {
-            error.message = Redactor::of(&self.task, scope, []).text(&error.message).into_owned();
+    /// Removes secrets from the messages of a server that refuses objects.
+    fn redact(&self, executed: &mut [Executed], scope: &Scope) {
+        // Made once, and only if something was refused: it reads every manifest of the task.
+        let mut redactor = None;
+        for error in executed.iter_mut().filter_map(refusal_of_content) {
+            let redactor = redactor.get_or_insert_with(|| Redactor::of(&self.task, scope, []));
+            error.message = redactor.text(&error.message).into_owned();
         }
     }
 

@@ -220,6 +220,8 @@ pub struct Resource {
 pub struct Bundle {
     /// The manifests; each renders to any number of objects, see [`render`](crate::bundle::render::render).
     pub manifests: Vec<Manifest>,
+    /// For each manifest that is a text without templates, its documents, which are the same for every event.
+    pub parsed: Vec<Option<Vec<Value>>>,
     /// The namespace of the parent, and of namespaced objects that name none.
     pub namespace: Template,
     /// The policies of objects whose annotations say nothing else.

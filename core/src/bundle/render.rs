@@ -23,7 +23,11 @@ pub fn render(bundle: &Bundle, scope: &Scope) -> Result<Vec<Value>, Vec<String>>
     let (mut objects, mut faults) = (Vec::new(), Vec::new());
     for (index, manifest) in bundle.manifests.iter().enumerate() {
         let place = format!("manifests[{index}]");
-        match documents(manifest, scope) {
+        let rendered = match bundle.parsed.get(index) {
+            Some(Some(documents)) => Ok(documents.clone()),
+            Some(None) | None => documents(manifest, scope),
+        };
+        match rendered {
             Ok(documents) => {
                 for (place, object) in objects_of(documents, &place) {
                     let of_object = self::faults(&object).into_iter();

@@ -20,6 +20,7 @@ fn inline(object: &Value) -> Manifest {
 fn rendered(manifests: Vec<Manifest>, x: &str) -> Result<Vec<Value>, Vec<String>> {
     let bundle = Bundle {
         manifests,
+        parsed: Vec::new(),
         namespace: Template::parse("default").unwrap(),
         policies: Policies { reapply: SignedDuration::ZERO, ..Policies::default() },
         creates_namespaces: true,

@@ -137,10 +137,16 @@ pub(super) fn compile(
     let namespace = checker.template_in(&place.key("namespace"), &namespace, known, Key::New);
     let (name, namespace) = (name?, namespace?);
     let parent = parent(&name, &namespace);
+    let manifests = manifests?;
+    let parsed = manifests.iter().map(|manifest| match manifest {
+        Manifest::Text(template) => template.as_literal().and_then(|text| parse_all(text).ok()),
+        Manifest::Inline(_) => None,
+    });
     let mut bundle = Bundle {
+        parsed: parsed.collect(),
         known: Vec::new(),
         has_others: false,
-        manifests: manifests?,
+        manifests,
         namespace,
         policies: policies?,
         creates_namespaces: spec.policies.missing_namespaces == MissingNamespacesSpec::Create,

@@ -242,6 +242,17 @@ fn objects_that_no_event_decides_are_checked_as_before_a_write() {
 }
 
 #[test]
+fn text_without_templates_is_parsed_when_the_file_is_loaded() {
+    let task = compiled_task(&of_manifest("|\n          {apiVersion: v1, kind: Pod, metadata: {name: a}}"));
+    assert_eq!(
+        bundle(&task).1.parsed,
+        [Some(vec![json!({ "apiVersion": "v1", "kind": "Pod", "metadata": { "name": "a" } })])]
+    );
+    let task = compiled_task(&of_manifest("|\n          {apiVersion: v1, kind: Pod, metadata: {name: \"{{ .id }}\"}}"));
+    assert_eq!(bundle(&task).1.parsed, [None]);
+}
+
+#[test]
 fn rule_of_readiness_reads_the_object_alone() {
     for (rule, expected) in [
         ("{kind: Foo.example.io, expression: \"object.status.x == 1\"}", None),
