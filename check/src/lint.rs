@@ -13,6 +13,7 @@ mod discovery;
 mod discovery_reads;
 mod disowning;
 mod gates;
+mod kept;
 mod known_kinds;
 mod literals;
 mod names;
@@ -56,6 +57,7 @@ pub fn lint(task: &Task, document: &Document) -> Diagnostics {
     versions::lint(&mut linter);
     owners::lint(&mut linter);
     nested::lint(&mut linter);
+    kept::lint(&mut linter);
     selectors::lint(&mut linter);
     if reports::anything_is_sent(&mut linter) {
         reports::lint_unmet(&mut linter);

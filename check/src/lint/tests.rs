@@ -231,3 +231,20 @@ fn check_says_which_entries_may_adopt() {
     let never = "    adopt: true\n    lifecycle:\n      apply: {when: {expression: \"false\"}}\n      patch: [{when: {expression: resources.job.spec.suspend}, document: {spec: {suspend: false}}}]\n";
     insta::assert_snapshot!(rendered(&[adopts("    adopt: true\n"), ("an entry that cannot adopt", adopts(never).1)]));
 }
+
+#[test]
+fn object_that_stays_in_a_namespace_that_goes_is_named() {
+    let bundle = |namespaces: &str, lifecycle: &str| {
+        format!(
+            "resources:\n  - name: set\n    bundle:\n      manifests:\n        \
+             - {{apiVersion: v1, kind: Namespace, metadata: {{name: n, annotations: {{{namespaces}}}}}}}\n        \
+             - {{apiVersion: v1, kind: ConfigMap, metadata: {{name: a, namespace: n, annotations: {{hyperfleet.io/delete-policy: orphan}}}}}}\n    \
+             lifecycle: {{{lifecycle}}}\n"
+        )
+    };
+    let told = |text: &str| lints(text).to_string().contains("`ConfigMap n/a` stays when the bundle is deleted");
+    let gate = "delete: {when: {expression: \"true\"}}";
+    assert!(told(&bundle("", gate)));
+    assert!(!told(&bundle("", "")), "nothing is deleted");
+    assert!(!told(&bundle("hyperfleet.io/delete-policy: orphan-on-delete", gate)), "both stay");
+}
