@@ -47,7 +47,7 @@ fn refusal_that_quotes_a_secret_is_told_without_it() {
 #[test]
 fn refusal_of_an_object_of_a_bundle_is_told_without_the_secret() {
     let text = "params: [{name: token, source: env.TOKEN}]\nresources:\n  - name: a\n    bundle:\n      manifests:\n        - |\n          \
-                a: 1\n          ---\n          b: 'x-{{ .token | upper }}'\n        - {apiVersion: v1, kind: Pod, a: 'yy{{ .token | upper }}'}\n";
+                a: 1\n          ---\n          b: 'x-{{ .token | upper }}'\n        - {apiVersion: v1, kind: Pod, metadata: {name: p}, a: 'yy{{ .token | upper }}'}\n";
     let surroundings = Surroundings { read: &|_| Err(String::new()), environment: &|_| Some("s3cret".to_owned()) };
     let task = compile("task.yaml", text, &surroundings).task.unwrap();
     let mut scope = Scope::new(jiff::Timestamp::UNIX_EPOCH);
