@@ -25,6 +25,8 @@ pub const OWNERSHIP_PROOF: &str = "hyperfleet.io/ownership-proof";
 pub const DELETION: &str = "hyperfleet.io/deletion";
 /// Annotation: the digest of the rendered object from which an object of a bundle was last written.
 pub const DIGEST: &str = "hyperfleet.io/digest";
+/// The annotations that the adapter writes on an object of a bundle.
+pub const MEMBER_ANNOTATIONS: [&str; 4] = [GENERATION, OWNERSHIP_PROOF, DIGEST, DELETION];
 /// Annotation of the sweeper's Lease: the plan that a person approved, and until when.
 pub const SWEEP_APPROVAL: &str = "hyperfleet.io/sweep-approval";
 /// Annotation of the sweeper's Lease: the plan that its holder holds, and that a person may approve.

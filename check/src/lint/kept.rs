@@ -7,10 +7,7 @@ use lifecycle_core::task::KnownObject;
 pub(super) fn lint(linter: &mut Linter<'_>) {
     for (path, resource) in resources(linter.task) {
         let Some(bundle) = resource.bundle.as_ref().filter(|_| resource.gates.delete.is_some()) else { continue };
-        let is_namespace = |object: &&KnownObject| {
-            let kind = &object.identity.kind;
-            kind.group.is_empty() && kind.kind == "Namespace" && !stays(object)
-        };
+        let is_namespace = |object: &&KnownObject| object.identity.kind.is_namespace() && !stays(object);
         for namespace in bundle.known.iter().filter(is_namespace) {
             let is_inside =
                 |object: &&KnownObject| object.identity.namespace.as_ref() == Some(&namespace.identity.name);

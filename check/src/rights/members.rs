@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use lifecycle_core::bundle::policy::Update;
+use lifecycle_core::bundle::policy::{Policy as _, Update};
 use lifecycle_core::id::GroupVersionKind;
 use lifecycle_core::task::kinds::is_namespaced;
 use lifecycle_core::task::{Bundle, Resource};
@@ -88,7 +88,7 @@ fn namespace(tree: &Tree, kind: &GroupVersionKind, bundle: &Bundle) -> Option<St
 fn is_replaced(tree: &Tree, bundle: &Bundle) -> bool {
     match tree.part(&["metadata", "annotations", &format!("{}/update-policy", bundle.prefix)]) {
         Part::Absent => false,
-        Part::Literal(value) => value.as_str().is_some_and(|word| word.eq_ignore_ascii_case("replace")),
+        Part::Literal(value) => value.as_str().is_some_and(|word| Update::parse(word) == Ok(Some(Update::Replace))),
         Part::Template(_) | Part::Uncertain => true,
     }
 }

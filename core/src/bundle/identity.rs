@@ -27,7 +27,8 @@ impl GroupKind {
     }
 
     /// Whether objects of this kind are namespaces.
-    pub(super) fn is_namespace(&self) -> bool {
+    #[must_use]
+    pub fn is_namespace(&self) -> bool {
         self.is("", "Namespace")
     }
 

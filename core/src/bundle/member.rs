@@ -127,7 +127,7 @@ impl Effect {
 /// again may adopt it.
 fn stripping(version: &Version) -> Value {
     let labels = keys::OWNERSHIP_LABELS.into_iter().chain([applyset::PART_OF]);
-    let annotations = [keys::GENERATION, keys::OWNERSHIP_PROOF, keys::DIGEST, keys::DELETION];
+    let annotations = keys::MEMBER_ANNOTATIONS;
     let nothing = |keys: &mut dyn Iterator<Item = &str>| -> Value {
         keys.map(|key| (key.to_owned(), Value::Null)).collect::<Map<_, _>>().into()
     };
@@ -150,8 +150,8 @@ pub(super) struct Member {
     pub(super) live: Live,
     pub(super) verdict: Option<(Row, Decision)>,
     pub(super) effect: Effect,
-    /// How often a creation found that the name was taken.
-    met_holders: u8,
+    /// Whether a creation found that the name was taken.
+    has_met_holder: bool,
 }
 
 /// What a pass knows of a rendered object beside the object itself.
@@ -173,13 +173,13 @@ impl Member {
             live: Live::Absent,
             verdict: None,
             effect: Effect::None,
-            met_holders: 0,
+            has_met_holder: false,
         }
     }
 
     /// A live object that the manifests do not render.
     pub(super) fn unwanted(identity: Identity, kind: GroupVersionKind, live: Live) -> Self {
-        Self { identity, kind, wanted: None, live, verdict: None, effect: Effect::None, met_holders: 0 }
+        Self { identity, kind, wanted: None, live, verdict: None, effect: Effect::None, has_met_holder: false }
     }
 
     /// The live object of the member; the rendered one if there is none.
@@ -324,8 +324,7 @@ impl Member {
             Executed::Disowned(_) => (self.live, self.effect) = (Live::Absent, Effect::Disowned),
             Executed::NameTaken(Some(holder)) | Executed::DeletedNotCreated(NotCreated::NameTaken(Some(holder))) => {
                 self.live = owner_of(Version::new(holder));
-                self.met_holders += 1;
-                if self.met_holders == 1 {
+                if !std::mem::replace(&mut self.has_met_holder, true) {
                     return true;
                 }
                 let message = format!("{} is created by somebody else as soon as it is gone", self.identity);

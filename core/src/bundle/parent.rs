@@ -27,8 +27,8 @@ const DIGITS: usize = 16;
 /// What a pass has to know, and cannot read from members.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 struct Memory {
-    /// How to list each kind, also one that no manifest names any more. It says as much as the annotations, so that an edit of
-    /// either loses nothing.
+    /// How to list each kind, also one that no manifest names any more. It says as much as the annotations, so that an edit
+    /// of these loses nothing.
     #[serde(default)]
     kinds: BTreeMap<GroupKind, Listing>,
     /// The namespaces of the members.
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn edit_of_annotations_or_memory_loses_no_place() {
+    fn edit_of_annotations_loses_no_place() {
         let all = read(stored()).unwrap().places().unwrap();
         let edits: [fn(&mut Value); 2] = [
             |object| object["metadata"]["annotations"][applyset::GROUP_KINDS] = json!(""),

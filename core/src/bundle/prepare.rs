@@ -153,8 +153,7 @@ fn misspelt(object: &Value, prefix: &str) -> Vec<String> {
 /// Removes what the adapter writes itself: a manifest that was taken from a cluster has it, too.
 fn strip(object: &mut Value) {
     let Some(annotations) = object.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut) else { return };
-    let own = [keys::GENERATION, keys::OWNERSHIP_PROOF, keys::DIGEST, keys::DELETION, keys::DISOWNED_BY];
-    annotations.retain(|key, _| !own.contains(&key.as_str()));
+    annotations.retain(|key, _| key != keys::DISOWNED_BY && !keys::MEMBER_ANNOTATIONS.contains(&key.as_str()));
 }
 
 /// Puts an object into its namespace. Whether a kind that neither Kubernetes nor the set defines is namespaced is known to the

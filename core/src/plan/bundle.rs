@@ -28,7 +28,7 @@ use crate::bundle::order::managed::TypePattern;
 use crate::bundle::parent::Parent;
 use crate::bundle::prepare::prepare;
 use crate::bundle::render::render;
-use crate::bundle::report::{Report, shown};
+use crate::bundle::report::Report;
 use crate::bundle::session::{self, FoundMembers, Inspection, Members, Session, Setting};
 use crate::bundle::table::Intent;
 use crate::decision::{Decision, DisownReason, FailReason, Failure, SkipReason};
@@ -336,10 +336,7 @@ impl<'t> Planner<'t> {
             (None, Intent::Apply) => written.unwrap_or_else(|| report.result(intent)),
             (None, Intent::Delete | Intent::Disown) => report.result(intent),
         };
-        let after = match live {
-            Some(live) => After::Now(Some(Version::new(shown(live.into_object(), Some(&report))))),
-            None => After::AsObserved,
-        };
+        let after = live.map_or(After::AsObserved, |live| After::Now(Some(live)));
         pending.report = Some(report);
         self.conclude(pending, result, after, scope);
         None

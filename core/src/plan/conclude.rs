@@ -26,8 +26,8 @@ impl Planner<'_> {
         let Pending { decided, place: (namespace, name), owned, record, report, .. } = pending;
         if let After::Now(version) = after {
             let object = version.map(Version::into_object).map(|object| match &report {
-                Some(report) if object.get("ready").is_none() => shown(object, Some(report)),
-                Some(_) | None => object,
+                Some(report) => shown(object, Some(report)),
+                None => object,
             });
             self.show(self.position(), object, scope);
         }
