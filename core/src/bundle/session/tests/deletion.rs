@@ -1,0 +1,250 @@
+//! What goes and what stays: deletion, removal, disowning, and the objects of others.
+
+use super::*;
+
+#[test]
+fn deletion_goes_by_delete_order_and_waits_for_what_is_held() {
+    let mut world = World::new(vec![
+        map("last", &[("delete-order", "1")]),
+        map("first", &[]),
+        map("kept", &[("delete-policy", "orphan")]),
+    ]);
+    world.apply();
+    world.store.hold("first");
+    world.writes();
+    let report = world.pass(Intent::Delete).unwrap();
+    assert_eq!(world.writes(), ["delete first", "disown kept"]);
+    assert!(report.stopped.is_some());
+    world.store.remove("first");
+    assert_eq!(world.pass(Intent::Delete).unwrap().stopped, None);
+    assert_eq!(world.writes(), ["delete last"]);
+    assert_eq!(world.store.names(), ["kept", "monitoring"]);
+    assert_eq!(world.store.object("kept")["metadata"]["labels"], json!({}));
+}
+
+#[test]
+fn disowned_bundle_keeps_its_objects_without_labels() {
+    let mut world = World::new(vec![map("a", &[]), map("b", &[])]);
+    world.apply();
+    let report = world.pass(Intent::Disown).unwrap();
+    assert_eq!((effects(&report), report.stopped), (vec!["a disowned".to_owned(), "b disowned".to_owned()], None));
+    assert_eq!(world.store.object("a")["metadata"]["labels"], json!({}));
+}
+
+#[test]
+fn instances_come_after_their_type_and_go_before_it() {
+    let mut world = World::new(vec![object("example.io/v1", "Bar", "b", &[]), type_of_bars()]);
+    let report = world.apply();
+    assert_eq!(effects(&report), ["b none", "bars.example.io created"]);
+    let established = [("Established", "True"), ("NamesAccepted", "True")];
+    let conditions = established.map(|(kind, status)| json!({ "type": kind, "status": status }));
+    world.store.change("bars.example.io", &json!({ "status": { "conditions": conditions } }));
+    assert_eq!(effects(&world.apply()), ["b created", "bars.example.io none"]);
+    world.writes();
+    world.store.hold("b");
+    world.pass(Intent::Delete).unwrap();
+    assert_eq!(world.writes(), ["delete b"]);
+}
+
+#[test]
+fn deletion_waits_for_what_would_go_with_it() {
+    let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "space" } });
+    let mut world = World::new(vec![namespace, type_of_bars(), map("a", &[])]);
+    let established = [("Established", "True"), ("NamesAccepted", "True")];
+    let conditions = established.map(|(kind, status)| json!({ "type": kind, "status": status }));
+    world.apply();
+    world.store.change("bars.example.io", &json!({ "status": { "conditions": conditions, "phase": "Active" } }));
+    assert_eq!(world.apply().stopped, None);
+    assert!(world.inspected.is_empty());
+    world.writes();
+
+    world.found.insert("example.io/Bar".to_owned(), "Bar somebody/x is not the bundle's");
+    let stopped = world.pass(Intent::Delete).unwrap().stopped;
+    assert_eq!(stopped.as_deref(), Some("deletion guard: Bar somebody/x is not the bundle's"));
+    assert!(world.writes().is_empty());
+
+    world.found = BTreeMap::from([("space".to_owned(), "ConfigMap space/y is not the bundle's")]);
+    let stopped = world.pass(Intent::Delete).unwrap().stopped;
+    assert_eq!(stopped.as_deref(), Some("deletion wave 0, namespaces: ConfigMap space/y is not the bundle's"));
+    assert_eq!(world.writes(), ["delete bars.example.io", "delete a"]);
+
+    world.found.clear();
+    assert_eq!(world.pass(Intent::Delete).unwrap().stopped, None);
+    assert_eq!(world.writes(), ["delete space"]);
+    // Types are looked at before anything is deleted, and once more before they go themselves.
+    assert_eq!(world.inspected, ["example.io/Bar", "example.io/Bar", "example.io/Bar", "space", "space"]);
+}
+
+#[test]
+fn types_that_stay_are_not_guarded() {
+    let mut definition = object(
+        "apiextensions.k8s.io/v1",
+        "CustomResourceDefinition",
+        "bars.example.io",
+        &[("delete-policy", "orphan-on-delete")],
+    );
+    definition["spec"] = json!({ "group": "example.io", "names": { "kind": "Bar" } });
+    let mut world = World::new(vec![definition]);
+    world.apply();
+    world.writes();
+    assert_eq!(world.pass(Intent::Delete).unwrap().stopped, None);
+    assert_eq!((world.writes(), world.inspected.len()), (vec!["disown bars.example.io".to_owned()], 0));
+}
+
+#[test]
+fn type_or_namespace_does_not_leave_before_what_is_in_it() {
+    let space = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "space" } });
+    let mut inner = map("inner", &[]);
+    inner["metadata"]["namespace"] = json!("space");
+    let mut world = World::new(vec![space, type_of_bars(), inner.clone(), object("example.io/v1", "Bar", "b", &[])]);
+    world.apply();
+    world.store.change("space", &json!({ "status": { "phase": "Active" } }));
+    establish(&mut world);
+    assert_eq!(world.apply().stopped, None);
+    world.writes();
+    for (left, expected) in [
+        (
+            vec![inner.clone(), type_of_bars()],
+            "Namespace space has left the manifests, and ConfigMap space/inner would go with it",
+        ),
+        (
+            vec![object("example.io/v1", "Bar", "b", &[])],
+            "CustomResourceDefinition.apiextensions.k8s.io bars.example.io has left the manifests, and Bar.example.io team/b would",
+        ),
+    ] {
+        world.manifests = left;
+        let stopped = world.apply().stopped.unwrap();
+        assert!(stopped.starts_with(expected), "{stopped}");
+        assert!(world.writes().is_empty());
+    }
+}
+
+#[test]
+fn copy_of_a_member_that_a_controller_made_is_no_member() {
+    let copies: [fn(&mut Value); 3] = [
+        // Labels alone.
+        |copy| copy["metadata"]["annotations"] = json!({}),
+        // Labels and annotations under another name.
+        |_| (),
+        // An object that a controller has.
+        |copy| {
+            let reference = json!([{ "apiVersion": "v1", "kind": "X", "name": "x", "uid": "u", "controller": true }]);
+            copy["metadata"]["ownerReferences"] = reference;
+            copy["metadata"]["annotations"][keys::DELETION] = Value::Null;
+        },
+    ];
+    for (number, make) in copies.into_iter().enumerate() {
+        let mut world = World::new(vec![map("a", &[])]);
+        world.apply();
+        let mut copy = world.store.object("a").clone();
+        copy["metadata"]["name"] = json!("copy");
+        make(&mut copy);
+        world.store.put(copy);
+        world.apply();
+        world.pass(Intent::Delete).unwrap();
+        assert_eq!(world.store.names(), ["copy", "monitoring"], "copy {number}");
+    }
+}
+
+#[test]
+fn member_that_lost_a_mark_stops_the_pass_and_is_named() {
+    for (part, key) in [("labels", keys::ADAPTER), ("annotations", keys::DIGEST)] {
+        let mut world = World::new(vec![map("a", &[]), map("b", &[])]);
+        world.apply();
+        world.store.change("a", &json!({ "metadata": { part: { key: null } } }));
+        world.manifests.remove(0);
+        world.writes();
+        for intent in [Intent::Apply, Intent::Delete] {
+            let stopped = world.pass(intent).unwrap().stopped.unwrap();
+            assert!(stopped.starts_with(&format!("ConfigMap team/a has lost `{key}`")), "{stopped}");
+            assert!(world.writes().is_empty());
+        }
+    }
+}
+
+#[test]
+fn copy_that_somebody_made_keeps_the_type_that_it_would_go_with() {
+    let mut world = World::new(vec![type_of_bars(), object("example.io/v1", "Bar", "b", &[])]);
+    world.apply();
+    establish(&mut world);
+    world.apply();
+    let mut copy = world.store.object("b").clone();
+    copy["metadata"]["name"] = json!("copy");
+    world.store.put(copy);
+    world.writes();
+    let stopped = world.pass(Intent::Delete).unwrap().stopped.unwrap();
+    let expected = "deletion guard: Bar.example.io team/copy is not of this bundle, and would go with \
+                    CustomResourceDefinition.apiextensions.k8s.io bars.example.io";
+    assert_eq!(stopped, expected);
+    assert!(world.writes().is_empty());
+}
+
+#[test]
+fn cluster_scoped_object_is_found_although_its_manifest_has_a_namespace() {
+    let mut world = World::new(vec![object("example.io/v1", "Foo", "wide", &[])]);
+    world.apply();
+    // The server drops the namespace.
+    let mut live = world.store.object("wide").clone();
+    world.store.remove("wide");
+    live["metadata"].as_object_mut().unwrap().remove("namespace");
+    world.store.put(live);
+    world.writes();
+    assert_eq!((world.apply().stopped, world.writes()), (None, vec![]));
+    world.manifests.clear();
+    world.apply();
+    assert_eq!(world.store.names(), ["monitoring"]);
+}
+
+#[test]
+fn member_that_a_person_disowned_is_left_alone() {
+    let mut world = World::new(vec![map("a", &[("adoption-policy", "always")])]);
+    world.apply();
+    world.store.change("a", &json!({ "metadata": { "labels": { keys::DISOWNED: "c1" } } }));
+    world.manifests[0]["data"]["k"] = json!("w");
+    let report = world.apply();
+    assert_eq!(effects(&report), ["a failed"]);
+    assert!(report.stopped.unwrap().contains("nobody: it was disowned"));
+    world.pass(Intent::Delete).unwrap();
+    assert!(world.store.names().contains(&"a"));
+}
+
+#[test]
+fn object_leaves_by_the_policy_with_which_it_was_last_written() {
+    let mut world = World::new(vec![map("a", &[("delete-policy", "orphan")]), map("b", &[])]);
+    world.apply();
+    world.manifests.clear();
+    world.store.change("b", &json!({ "metadata": { "annotations": { "hyperfleet.io/delete-policy": "orphan" } } }));
+    world.apply();
+    assert_eq!(world.store.names(), ["a", "monitoring"]);
+}
+
+#[test]
+fn object_whose_policy_of_deletion_somebody_removed_is_kept_and_named() {
+    let mut world = World::new(vec![map("a", &[]), map("b", &[])]);
+    world.apply();
+    world.store.change("a", &json!({ "metadata": { "annotations": { keys::DELETION: null } } }));
+    let report = world.pass(Intent::Delete).unwrap();
+    assert_eq!(effects(&report), ["a failed", "b deleted"]);
+    let stopped = report.stopped.unwrap();
+    assert!(stopped.contains("write `delete,0,ConfigMap team/a` there to have it deleted"), "{stopped}");
+    // Disowning deletes nothing, and needs no policy.
+    assert_eq!(world.pass(Intent::Disown).unwrap().stopped, None);
+}
+
+#[test]
+fn inspection_that_fails_or_is_not_answered_keeps_everything() {
+    let mut world = World::new(vec![type_of_bars(), map("a", &[])]);
+    world.apply();
+    establish(&mut world);
+    world.apply();
+    let failure = Failure::new(FailReason::Forbidden, "no");
+    for (found, expected) in
+        [(vec![Err(failure)], "deletion guard: no"), (vec![], "deletion guard: it is not known what would go")]
+    {
+        let mut session = world.begin(Intent::Delete);
+        assert!(matches!(session.go_on(), Next::Inspect(_)));
+        session.inspected(found);
+        assert_eq!(session.go_on(), Next::Done);
+        assert_eq!(session.into_report().stopped.as_deref(), Some(expected));
+    }
+}
