@@ -9,7 +9,6 @@
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use lifecycle_core::bundle::applyset::PART_OF;
 use lifecycle_core::bundle::identity::{GroupKind, Identity};
-use lifecycle_core::bundle::order::managed::TypePattern;
 use lifecycle_core::bundle::session::{Inspection, Members};
 use lifecycle_core::object_ref::ObjectRef;
 use lifecycle_core::observation::Described as _;
@@ -128,29 +127,17 @@ fn covers(inspection: &Inspection, kind: &GroupKind) -> bool {
 /// Whether a group could have a kind that the inspection covers.
 fn could_cover(inspection: &Inspection, group: &str) -> bool {
     match inspection {
-        Inspection::Instances(types) => {
-            let (_, kind) = written(types);
-            // A pattern for all kinds of a group matches any name, so this one as well.
-            let kind = if kind == "*" { "Any" } else { &kind };
-            types.matches(&GroupKind::new(group, kind))
-        }
+        Inspection::Instances(types) => types.covers_group(group),
         Inspection::Namespace(_) => group != METRICS,
     }
 }
 
 /// The only group that the inspection covers; `None` if it covers several.
-fn only_group(inspection: &Inspection) -> Option<String> {
+fn only_group(inspection: &Inspection) -> Option<&str> {
     match inspection {
-        Inspection::Instances(types) => Some(written(types).0).filter(|group| !group.contains('*')),
+        Inspection::Instances(types) => types.only_group(),
         Inspection::Namespace(_) => None,
     }
-}
-
-/// The group and the kind of a pattern, as an author writes them.
-fn written(types: &TypePattern) -> (String, String) {
-    let text = types.to_string();
-    let (group, kind) = text.split_once('/').unwrap_or((&text, "*"));
-    (group.to_owned(), kind.to_owned())
 }
 
 fn failed(inspection: &Inspection, error: Error, cure: &str) -> Error {
@@ -168,7 +155,7 @@ impl Cluster {
     /// It is unknown whether there is such an object: a group, or a list, could not be read.
     pub async fn inspect(&self, inspection: &Inspection, members: &Members) -> Result<Option<String>, Error> {
         let discovery = match only_group(inspection) {
-            Some(group) => self.discover_group(&group).await,
+            Some(group) => self.discover_group(group).await,
             None => self.discover().await,
         };
         let discovery = discovery.map_err(|error| failed(inspection, error, ""))?;

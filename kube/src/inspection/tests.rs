@@ -67,7 +67,7 @@ fn unread_group_matters_if_the_inspection_could_cover_its_kinds() {
     for (inspection, group, expected, only) in cases {
         let name = call(&inspection);
         assert_eq!(could_cover(&inspection, group), expected, "{name}: {group}");
-        assert_eq!(only_group(&inspection).as_deref(), only, "{name}");
+        assert_eq!(only_group(&inspection), only, "{name}");
     }
 }
 

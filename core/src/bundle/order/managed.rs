@@ -69,21 +69,34 @@ impl TypePattern {
         Some(Self { group: GroupPattern::Exact(text("/spec/group")?), kind })
     }
 
+    /// Whether these types can be of a group.
+    #[must_use]
+    pub fn covers_group(&self, group: &str) -> bool {
+        match &self.group {
+            GroupPattern::Any => !group.is_empty(),
+            GroupPattern::Below(suffix) => group
+                .strip_suffix(suffix.as_str())
+                .and_then(|rest| rest.strip_suffix('.'))
+                .is_some_and(|labels| !labels.is_empty()),
+            GroupPattern::Exact(exact) => exact == group,
+        }
+    }
+
+    /// The group of these types, if it is only one.
+    #[must_use]
+    pub fn only_group(&self) -> Option<&str> {
+        match &self.group {
+            GroupPattern::Exact(group) => Some(group),
+            GroupPattern::Any | GroupPattern::Below(_) => None,
+        }
+    }
+
     /// Whether objects of a kind are instances of these types. A type is never an instance: else the pattern `*/*` would
     /// have a custom resource definition wait for itself.
     #[must_use]
     pub fn matches(&self, kind: &GroupKind) -> bool {
         let is_type = kind.is_custom_resource_definition() || kind.is_api_service();
-        let in_group = match &self.group {
-            GroupPattern::Any => !kind.group.is_empty(),
-            GroupPattern::Below(suffix) => kind
-                .group
-                .strip_suffix(suffix.as_str())
-                .and_then(|rest| rest.strip_suffix('.'))
-                .is_some_and(|labels| !labels.is_empty()),
-            GroupPattern::Exact(group) => *group == kind.group,
-        };
-        !is_type && in_group && self.kind.as_ref().is_none_or(|of| *of == kind.kind)
+        !is_type && self.covers_group(&kind.group) && self.kind.as_ref().is_none_or(|of| *of == kind.kind)
     }
 }
 
