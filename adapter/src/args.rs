@@ -255,6 +255,7 @@ pub fn command() -> Command {
         .subcommand(
             Command::new("dry-run")
                 .about("Play a scenario folder against an in-memory cluster, and print each decision with its reason")
+                .after_help(FILES_OF_SCENARIO)
                 .arg(
                     Arg::new("scenario")
                         .required(true)
@@ -270,6 +271,20 @@ pub fn command() -> Command {
         )
         .subcommand(Command::new("version").about("Print version, commit and build date"))
 }
+
+/// What `dry-run --help` says of a scenario's folder.
+const FILES_OF_SCENARIO: &str = "\
+Files of the folder:
+  event.json           The CloudEvent; its `time` is the clock of the run
+  adapter-config.yaml  The deployment file
+  task-config.yaml     The task, with the files that it refers to
+  api-responses.json   What the API answers (without it: 200 and {} to every request)
+  live/*.yaml          The objects that exist before the event
+  series.yaml          More events than one, each with what changes before it
+  environment.json     The environment's variables
+  expected/            The traces that --update writes and --check compares
+
+Only the first three are required. Start from a copy of the most similar folder in examples/, whose README.md has the formats.";
 
 /// The service account of an adapter that was installed under the names of the documentation.
 fn default_account() -> Account {

@@ -313,9 +313,33 @@ impl<'c> Checker<'c> {
                 continue;
             }
             let help = suggest(first, &known.variables()).map(|similar| format!("did you mean `{similar}`?"));
-            self.report(severity, place, None, format!("undefined template variable \"{variable}\""), help);
+            let message = format!("undefined template variable \"{variable}\"");
+            self.report_within(severity, place, text, position_of(text, variable), message, help);
         }
         Some(template)
+    }
+
+    /// Reports a diagnostic at a line and column within `text`: at that position of the file if the text is the whole value at
+    /// `place`. A key has no such position; that in a referenced file stands in the message.
+    fn report_within(
+        &mut self,
+        severity: Severity,
+        place: &Place<'_>,
+        text: &str,
+        position: Option<(usize, usize)>,
+        message: String,
+        help: Option<String>,
+    ) {
+        match position {
+            Some((line, column)) if is_value(place, text) => {
+                let position = place.document.locate_within(&place.path, line, column);
+                self.report(severity, place, Some(position), message, help);
+            }
+            Some((line, _)) if text.contains('\n') => {
+                self.report(severity, place, None, format!("line {line}: {message}"), help);
+            }
+            Some(_) | None => self.report(severity, place, None, message, help),
+        }
     }
 
     /// Reports a template error, at its line and column in the template if the template is the whole value at
@@ -333,10 +357,7 @@ impl<'c> Checker<'c> {
             }
             (Key::New, help) => (Severity::Error, help),
         };
-        let position = error.position.filter(|_| {
-            let node = place.document.node(&place.path);
-            node.is_some_and(|node| matches!(&node.content, Content::Scalar(scalar) if scalar.text == text))
-        });
+        let position = error.position.filter(|_| is_value(place, text));
         let Some((line, column)) = position else {
             return self.report(severity, place, None, error.to_string(), help);
         };
@@ -482,6 +503,26 @@ fn method(spec: MethodSpec) -> Method {
         MethodSpec::Patch => Method::Patch,
         MethodSpec::Delete => Method::Delete,
     }
+}
+
+/// Whether `text` is the whole value at `place`, and not a part of it or the content of a file.
+fn is_value(place: &Place<'_>, text: &str) -> bool {
+    let node = place.document.node(&place.path);
+    node.is_some_and(|node| matches!(&node.content, Content::Scalar(scalar) if scalar.text == text))
+}
+
+/// The line and the column, both from 1, of the first action that reads `variable`.
+fn position_of(text: &str, variable: &str) -> Option<(usize, usize)> {
+    let is_read = |at: usize, found: &str| {
+        let (before, rest) = (&text[..at], &text[at + found.len()..]);
+        let is_in_action = before.rfind("{{") > before.rfind("}}");
+        is_in_action && !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_')
+    };
+    let read = format!(".{variable}");
+    let (at, _) = text.match_indices(&read).find(|(at, found)| is_read(*at, found))?;
+    let line = text[..at].matches('\n').count() + 1;
+    let column = text[..at].chars().rev().take_while(|c| *c != '\n').count() + 1;
+    Some((line, column))
 }
 
 /// Returns the variables that stand alone or before a pipe in an action: `{{ .a.b }}`, `{{ .a | upper }}`.
