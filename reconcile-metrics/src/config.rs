@@ -11,6 +11,7 @@ use std::time::Duration;
 use lifecycle_config::decode::schema_of;
 use lifecycle_config::diagnostics::Diagnostics;
 use lifecycle_config::document::Document;
+use lifecycle_service::access::Access;
 use lifecycle_service::logging::LogSettings;
 use lifecycle_service::settings as service;
 use serde_json::Value;
@@ -43,8 +44,8 @@ pub struct Config {
     pub scrape_timeout: Duration,
     /// The background reading of details.
     pub details: DetailsConfig,
-    /// The clients that may read `/stuck`.
-    pub stuck_access: StuckAccess,
+    /// The clients that may read `/stuck`, which prints names and ids of resources.
+    pub stuck_access: Access,
     /// The configured kinds, with their thresholds.
     pub kinds: Kinds,
 }
@@ -84,8 +85,8 @@ impl Config {
             PasswordSource::Address | PasswordSource::Given(_) => None,
         };
         let token = match &self.stuck_access {
-            StuckAccess::Token(file) => Some(("stuck.token_file", file.as_path())),
-            StuckAccess::Off | StuckAccess::Anonymous => None,
+            Access::Token(file) => Some(("stuck.token_file", file.as_path())),
+            Access::Off | Access::Anonymous => None,
         };
         let authorities = self.database.root_certificates.as_deref().map(|file| ("database.ssl_root_cert_file", file));
         [password, authorities, token].into_iter().flatten().collect()
@@ -128,17 +129,6 @@ pub struct DetailsConfig {
     pub interval: Duration,
     /// How many stuck resources one reading covers, the oldest first.
     pub max_resources: u32,
-}
-
-/// The clients that may read `/stuck`, which prints names and ids of resources.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum StuckAccess {
-    /// No client may read the page.
-    Off,
-    /// Clients that send the token in this file.
-    Token(PathBuf),
-    /// Every client may read the page, without a token.
-    Anonymous,
 }
 
 /// Reads and loads the configuration file; without a path it loads the defaults.

@@ -5,9 +5,6 @@
 
 use std::sync::Arc;
 
-use axum::http::StatusCode;
-use axum::http::header::CONTENT_TYPE;
-use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use lifecycle_service::http::{ListenError, Server};
 use lifecycle_service::metrics::{self, Exposition, write};
@@ -81,8 +78,4 @@ pub async fn serve_health(shared: Shared, stop: CancellationToken) -> Result<Ser
     let stuck = get(stuck::page).with_state(shared.clone());
     let stuck = Page { path: "/stuck", about: "stuck resources", methods: stuck };
     servers::serve_health(PROGRAM, address, stop, move || shared.readiness(), [stuck]).await
-}
-
-fn json_body(status: StatusCode, body: &serde_json::Value) -> Response {
-    (status, [(CONTENT_TYPE, "application/json")], body.to_string()).into_response()
 }

@@ -8,6 +8,7 @@
 //! | [`settings`] | the keys `log`, `health.listen` and `metrics.listen`, and the log of what a loader found |
 //! | [`metrics`] | the text formats of Prometheus, and the process' own metrics |
 //! | [`files`] | reads files with a size limit |
+//! | [`access`] | who may read a page that tells more than probes and metrics do |
 //! | [`http`] | listeners with limits for slow clients |
 //! | [`probes`] | the answers to a kubelet's probes |
 //! | `probe` | the command `probe`, which asks for such an answer |
@@ -17,6 +18,7 @@
 //! The crate has no client of a broker, a database or Kubernetes, and no exporter of traces. A program adds
 //! its own layers to the log, its own metrics to the registry, and its own pages to the servers.
 
+pub mod access;
 pub mod files;
 pub mod http;
 pub mod logging;

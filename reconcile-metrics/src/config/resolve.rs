@@ -8,7 +8,7 @@ use lifecycle_service::logging::Output;
 use lifecycle_service::settings;
 
 use super::spec::ExporterSpec;
-use super::{Config, DetailsConfig, Environment, StuckAccess};
+use super::{Access, Config, DetailsConfig, Environment};
 
 mod database;
 mod kinds;
@@ -36,11 +36,11 @@ pub(super) fn resolve(spec: &ExporterSpec, mut resolver: Resolver<'_>, environme
     let stuck_access = match (token_file, spec.stuck.anonymous) {
         (Some(_), true) => {
             r.error("stuck.anonymous", "contradicts stuck.token_file", "keep one of the two");
-            StuckAccess::Off
+            Access::Off
         }
-        (Some(file), false) => StuckAccess::Token(PathBuf::from(file)),
-        (None, true) => StuckAccess::Anonymous,
-        (None, false) => StuckAccess::Off,
+        (Some(file), false) => Access::Token(PathBuf::from(file)),
+        (None, true) => Access::Anonymous,
+        (None, false) => Access::Off,
     };
     let log = settings::log(r, &spec.log, Output::Stderr);
     let kinds = kinds(r, spec, stuck_after);

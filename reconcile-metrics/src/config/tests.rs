@@ -16,7 +16,7 @@ fn empty_file_loads_with_defaults_and_one_warning() {
     let (config, diagnostics) = load_text("{}").unwrap();
     assert_eq!(config.health_listen.to_string(), "[::]:8080");
     assert_eq!(config.metrics_listen.to_string(), "[::]:9090");
-    assert_eq!(config.stuck_access, StuckAccess::Off);
+    assert_eq!(config.stuck_access, Access::Off);
     assert_eq!(config.kinds.default_stuck_after(), Duration::from_secs(600));
     assert!(diagnostics.to_string().contains("no kinds are known"), "{diagnostics}");
 }
@@ -217,9 +217,9 @@ fn more_than_fifty_adapters_of_all_kinds_are_an_error() {
 #[test]
 fn empty_token_file_key_counts_as_unset() {
     let access = |stuck: &str| load_text(&format!("stuck: {{{stuck}}}")).unwrap().0.stuck_access;
-    assert_eq!(access("token_file: t"), StuckAccess::Token("t".into()));
-    assert_eq!(access("token_file: ''"), StuckAccess::Off);
-    assert_eq!(access("token_file: '', anonymous: true"), StuckAccess::Anonymous);
+    assert_eq!(access("token_file: t"), Access::Token("t".into()));
+    assert_eq!(access("token_file: ''"), Access::Off);
+    assert_eq!(access("token_file: '', anonymous: true"), Access::Anonymous);
 }
 
 #[test]

@@ -8,26 +8,25 @@ use std::fmt;
 use std::str::FromStr;
 
 use axum::extract::{Query, State};
-use axum::http::header::{
-    ACCEPT, AUTHORIZATION, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, WWW_AUTHENTICATE,
-};
+use axum::http::header::{ACCEPT, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use base64::Engine as _;
-use base64::prelude::BASE64_STANDARD;
 use jiff::Timestamp;
-use lifecycle_service::files;
+use lifecycle_service::access::{Guarded, json_body, problem};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use serde_json::json;
-use subtle::ConstantTimeEq as _;
 
-use super::{Shared, json_body};
-use crate::config::StuckAccess;
+use super::Shared;
 use crate::listing::Filter;
 use crate::store::Trouble;
 use crate::stuck_page::Page;
 
+const THIS_PAGE: Guarded = Guarded {
+    path: "/stuck",
+    realm: "stuck resources",
+    cure: "set stuck.token_file, or stuck.anonymous to open it to all",
+};
 const DEFAULT_SIZE: usize = 100;
 const MAX_SIZE: usize = 500;
 /// The highest page number: with `details.max_resources` at its maximum, even pages of one resource end there.
@@ -101,7 +100,7 @@ pub(super) async fn page(
     headers: HeaderMap,
     parameters: Result<Query<Parameters>, axum::extract::rejection::QueryRejection>,
 ) -> Response {
-    if let Err(refusal) = admit(&shared.config.stuck_access, &headers).await {
+    if let Err(refusal) = shared.config.stuck_access.admit(THIS_PAGE, &headers).await {
         return refusal;
     }
     let parameters = match parameters {
@@ -170,94 +169,13 @@ pub(super) async fn page(
     response
 }
 
-fn problem(status: StatusCode, message: &str) -> Response {
-    json_body(status, &json!({"status": "error", "message": message}))
-}
-
-/// Returns the answer for a client that may not read the page.
-async fn admit(access: &StuckAccess, headers: &HeaderMap) -> Result<(), Response> {
-    let file = match access {
-        StuckAccess::Off => {
-            let message = "/stuck is off: set stuck.token_file, or stuck.anonymous to open it to all";
-            return Err(problem(StatusCode::FORBIDDEN, message));
-        }
-        StuckAccess::Anonymous => return Ok(()),
-        StuckAccess::Token(file) => file,
-    };
-    let token = files::read_text_aside(file, files::SECRET).await.map_err(|error| error.to_string());
-    let token = token.and_then(|token| if token.trim().is_empty() { Err("it is empty".to_owned()) } else { Ok(token) });
-    let token = token.map_err(|error| {
-        tracing::error!(file = %file.display(), error, "The token of /stuck cannot be read");
-        problem(StatusCode::SERVICE_UNAVAILABLE, "the token cannot be read")
-    })?;
-    let given = headers.get(AUTHORIZATION).and_then(|given| given.to_str().ok()).and_then(presented);
-    // Compare in constant time, so that the duration does not reveal how many characters are right.
-    if given.is_some_and(|given| given.as_bytes().ct_eq(token.trim().as_bytes()).into()) {
-        return Ok(());
-    }
-    let message = "send the token as `Authorization: Bearer`, or as the password of basic authentication";
-    let scheme = [(WWW_AUTHENTICATE, "Basic realm=\"stuck resources\"")];
-    Err((scheme, problem(StatusCode::UNAUTHORIZED, message)).into_response())
-}
-
-/// Returns the token of `Authorization`: a bearer token, or the password of basic authentication, which browsers use.
-fn presented(header: &str) -> Option<String> {
-    let (scheme, rest) = header.split_once(' ')?;
-    if scheme.eq_ignore_ascii_case("bearer") {
-        return Some(rest.trim().to_owned());
-    }
-    if !scheme.eq_ignore_ascii_case("basic") {
-        return None;
-    }
-    let pair = String::from_utf8(BASE64_STANDARD.decode(rest.trim()).ok()?).ok()?;
-    pair.split_once(':').map(|(_, password)| password.to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     #![expect(clippy::unwrap_used, reason = "tests")]
 
-    use std::io::Write as _;
-
     use axum::http::HeaderValue;
 
     use super::*;
-
-    /// Returns the status of a refusal.
-    async fn refusal(access: &StuckAccess, authorization: Option<&str>) -> Option<u16> {
-        admit(access, &headers(authorization)).await.err().map(|refusal| refusal.status().as_u16())
-    }
-
-    fn headers(authorization: Option<&str>) -> HeaderMap {
-        let mut headers = HeaderMap::new();
-        if let Some(value) = authorization {
-            headers.insert(AUTHORIZATION, HeaderValue::from_str(value).unwrap());
-        }
-        headers
-    }
-
-    #[tokio::test]
-    async fn admit_grants_access_to_the_right_token_only() {
-        let mut file = tempfile::NamedTempFile::new().unwrap();
-        writeln!(file, "s3cret").unwrap();
-        let access = StuckAccess::Token(file.path().to_owned());
-        let basic = |pair: &str| format!("Basic {}", BASE64_STANDARD.encode(pair));
-        let cases = [
-            ("nothing", None, Some(401)),
-            ("the token", Some("Bearer s3cret".to_owned()), None),
-            ("the token, scheme in other case", Some("bearer s3cret".to_owned()), None),
-            ("another token", Some("Bearer s3creT".to_owned()), Some(401)),
-            ("a longer token", Some("Bearer s3cret0".to_owned()), Some(401)),
-            ("an empty token", Some("Bearer ".to_owned()), Some(401)),
-            ("a browser's password", Some(basic("anybody:s3cret")), None),
-            ("a browser's wrong password", Some(basic("s3cret:anything")), Some(401)),
-            ("no base64", Some("Basic ???".to_owned()), Some(401)),
-            ("another scheme", Some("Digest s3cret".to_owned()), Some(401)),
-        ];
-        for (name, given, expected) in cases {
-            assert_eq!(refusal(&access, given.as_deref()).await, expected, "{name}");
-        }
-    }
 
     #[test]
     fn format_parameter_wins_over_the_accept_header() {
@@ -277,15 +195,5 @@ mod tests {
             let format = parameters.ok().map(|Query(parameters)| Format::of(parameters.format, &headers));
             assert_eq!(format, expected, "{name}");
         }
-    }
-
-    #[tokio::test]
-    async fn admit_grants_no_access_without_a_readable_token() {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        for path in [file.path().to_owned(), "/nonexistent".into(), "/dev/zero".into()] {
-            assert_eq!(refusal(&StuckAccess::Token(path.clone()), Some("Bearer ")).await, Some(503), "{path:?}");
-        }
-        assert_eq!(refusal(&StuckAccess::Off, Some("Bearer x")).await, Some(403));
-        assert_eq!(refusal(&StuckAccess::Anonymous, None).await, None);
     }
 }
