@@ -5,6 +5,8 @@
 //! Job's Pod stays Pending until [`ControlPlane::finish_job`] sets its end, and a Pod without a node is
 //! deleted at once. Only [`ControlPlane::with_node`] has a kubelet, which needs root.
 //!
+//! [`ControlPlane::kubectl`] is what a person does beside the adapter.
+//!
 //! The variable `LIFECYCLE_E2E_KUBECONFIG` names an existing cluster to use instead.
 
 mod access;
@@ -15,6 +17,7 @@ mod start;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::process::{Output, Stdio};
 
 use anyhow::Context;
 use kube::Client;
@@ -107,6 +110,18 @@ impl ControlPlane {
     #[must_use]
     pub fn kubeconfig_path(&self) -> &Path {
         &self.access.kubeconfig
+    }
+
+    /// Runs kubectl, of the version of the control plane that tests start, as an administrator.
+    ///
+    /// Its sets of objects, `apply --applyset`, are switched on. It reads no settings of the user, and keeps nothing
+    /// between two calls.
+    pub async fn kubectl(&self, arguments: &[&str]) -> anyhow::Result<Output> {
+        let cache = tempfile::tempdir()?;
+        let mut command = tokio::process::Command::new(start::tools()?.join("kubectl"));
+        command.arg("--kubeconfig").arg(self.kubeconfig_path()).args(arguments);
+        command.env("KUBECTL_APPLYSET", "true").env("KUBECACHEDIR", cache.path()).env("KUBERC", "off");
+        command.stdin(Stdio::null()).kill_on_drop(true).output().await.context("failed to run kubectl")
     }
 
     /// Creates a namespace that no other test uses.

@@ -10,5 +10,6 @@ mod crash;
 mod faults;
 mod guard;
 mod kinds;
+mod kubectl;
 mod namespaces;
 mod removal;

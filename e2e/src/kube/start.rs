@@ -22,12 +22,12 @@ pub(super) async fn start(instance: &mut Instance) -> anyhow::Result<Access> {
 }
 
 /// The directory of the built programs, which `e2e/tools/build` prints.
-fn tools() -> anyhow::Result<PathBuf> {
+pub(super) fn tools() -> anyhow::Result<PathBuf> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tools/build");
     let output = Command::new(&script).args(["--where", "kube"]).output().context("failed to run `e2e/tools/build`")?;
     ensure!(output.status.success(), "`e2e/tools/build` failed: {}", String::from_utf8_lossy(&output.stderr));
     let directory = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
-    for program in ["etcd", "kube-apiserver", "kube-controller-manager"] {
+    for program in ["etcd", "kube-apiserver", "kube-controller-manager", "kubectl"] {
         ensure!(
             directory.join(program).is_file(),
             "`{program}` is not built; run `./test --setup` once, it builds the control plane"
