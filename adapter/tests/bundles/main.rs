@@ -1,5 +1,7 @@
 //! Tests of bundles through the pipeline and the Kubernetes transport, with a real API server.
 
+mod breaking;
+mod state;
 mod table;
 mod world;
 
@@ -11,5 +13,6 @@ mod faults;
 mod guard;
 mod kinds;
 mod kubectl;
+mod lives;
 mod namespaces;
 mod removal;

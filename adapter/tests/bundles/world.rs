@@ -56,7 +56,8 @@ pub(crate) struct World {
     /// The proxy before the server, through which the adapter alone sends its requests.
     pub(crate) proxy: Proxy,
     pub(crate) transport: KubernetesTransport,
-    client: Client,
+    /// The client of everybody else.
+    pub(crate) client: Client,
     /// The manifests of the bundle from now on.
     pub(crate) manifests: Vec<Value>,
     /// The other keys of the bundle.
@@ -119,6 +120,11 @@ impl World {
     /// Remembers an object by its name.
     pub(crate) fn know(&mut self, object: &Value) {
         self.known.insert(text(object, "/metadata/name").to_owned(), object.clone());
+    }
+
+    /// Whether this test has named an object so.
+    pub(crate) fn knows(&self, name: &str) -> bool {
+        self.known.contains_key(name)
     }
 
     pub(crate) fn object(&self, api_version: &str, kind: &str, name: &str, rest: Value) -> Value {
@@ -238,14 +244,7 @@ impl World {
 /// What users and controllers do.
 impl World {
     fn api(&self, object: &Value) -> Api<DynamicObject> {
-        let (version, kind) = (text(object, "/apiVersion"), text(object, "/kind"));
-        let (group, version) = version.split_once('/').unwrap_or(("", version));
-        let plural = format!("{}s", kind.to_lowercase());
-        let resource = ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(group, version, kind), &plural);
-        match object.pointer("/metadata/namespace").and_then(Value::as_str) {
-            Some(namespace) => Api::namespaced_with(self.client.clone(), namespace, &resource),
-            None => Api::all_with(self.client.clone(), &resource),
-        }
+        api(&self.client, object)
     }
 
     fn named(&self, name: &str) -> Result<(Api<DynamicObject>, &Value)> {
@@ -391,6 +390,18 @@ impl World {
             self.api(definition).delete(name, &DeleteParams::background()).await?;
         }
         Ok(())
+    }
+}
+
+/// The objects of the kind, and in the namespace, of this one.
+pub(crate) fn api(client: &Client, object: &Value) -> Api<DynamicObject> {
+    let (version, kind) = (text(object, "/apiVersion"), text(object, "/kind"));
+    let (group, version) = version.split_once('/').unwrap_or(("", version));
+    let plural = format!("{}s", kind.to_lowercase());
+    let resource = ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(group, version, kind), &plural);
+    match object.pointer("/metadata/namespace").and_then(Value::as_str) {
+        Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
+        None => Api::all_with(client.clone(), &resource),
     }
 }
 
