@@ -21,6 +21,7 @@ use tokio::task::{JoinError, JoinSet};
 use tokio_io_timeout::TimeoutStream;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
+use tower_http::add_extension::AddExtension;
 use tower_http::timeout::RequestBodyDeadline;
 
 mod body;
@@ -148,15 +149,19 @@ struct Connections {
     stop: CancellationToken,
 }
 
+/// The address from which a connection comes, as an extension of each of its requests: that of the client, or of a proxy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Peer(pub IpAddr);
+
 /// Accepts a connection and sets `TCP_NODELAY`. Nagle's algorithm would delay a part of an answer until the
 /// client acknowledges the part before.
-async fn accept(listener: &mut TcpListener) -> TcpStream {
+async fn accept(listener: &mut TcpListener) -> (TcpStream, Peer) {
     // axum's `accept` retries after a pause if it fails, for example while no file descriptor is free.
-    let (stream, _) = axum::serve::Listener::accept(listener).await;
+    let (stream, address) = axum::serve::Listener::accept(listener).await;
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(error = &error as &dyn std::error::Error, "A connection keeps Nagle's algorithm");
     }
-    stream
+    (stream, Peer(address.ip().to_canonical()))
 }
 
 impl Connections {
@@ -168,8 +173,8 @@ impl Connections {
             tokio::select! {
                 () = self.stop.cancelled() => break,
                 Some(ended) = running.join_next() => self.report(ended),
-                stream = accept(&mut listener), if has_room => {
-                    running.spawn(self.serve(stream, graceful.watcher()));
+                (stream, peer) = accept(&mut listener), if has_room => {
+                    running.spawn(self.serve(stream, peer, graceful.watcher()));
                 }
             }
         }
@@ -189,8 +194,9 @@ impl Connections {
         }
     }
 
-    fn serve(&self, stream: TcpStream, watcher: Watcher) -> impl Future<Output = ()> + Send + use<> {
-        let service = TowerToHyperService::new(RequestBodyDeadline::new(self.router.clone(), self.limits.body));
+    fn serve(&self, stream: TcpStream, peer: Peer, watcher: Watcher) -> impl Future<Output = ()> + Send + use<> {
+        let service = AddExtension::new(self.router.clone(), peer);
+        let service = TowerToHyperService::new(RequestBodyDeadline::new(service, self.limits.body));
         let mut stream = TimeoutStream::new(stream);
         stream.set_write_timeout(Some(self.limits.answer));
         let connection = http1::Builder::new()

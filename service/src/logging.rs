@@ -31,8 +31,9 @@ use fields::{FieldValue, SpanFields};
 use layer::LogLayer;
 
 /// The crates of this workspace that log. Add the crate of a new program.
-const OUR_CRATES: [&str; 11] = [
+const OUR_CRATES: [&str; 12] = [
     "hyperfleet_adapter",
+    "hyperfleet_console",
     "hyperfleet_sweeper",
     "lifecycle_api_client",
     "lifecycle_config",

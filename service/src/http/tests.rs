@@ -23,7 +23,7 @@ const GET: &str = "GET / HTTP/1.1\r\nhost: x\r\n\r\n";
 async fn listener_turns_nagles_algorithm_off() {
     let mut listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let _client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
-    assert!(accept(&mut listener).await.nodelay().unwrap());
+    assert!(accept(&mut listener).await.0.nodelay().unwrap());
 }
 
 async fn echo(request: Request) -> Response {

@@ -1,0 +1,212 @@
+//! The page of the fleet: how many resources of each kind are reconciled, pending, stuck and being deleted, what the stuck ones wait on,
+//! and a list with filters.
+
+use std::collections::BTreeMap;
+
+use maud::{Markup, html};
+
+use super::parts::{ago, away, escaped, link, mark, table};
+use super::{Moment, Page, Part};
+use crate::model::{List, Resource, StuckList};
+use crate::source::{Away, Filter, State};
+use crate::why::Tone;
+
+/// The resources on a page of the list.
+pub const PAGE_SIZE: u32 = 50;
+
+/// The numbers of a kind, each by itself: one may be known while another is not.
+#[derive(Debug, Clone)]
+pub struct Counts {
+    /// The kind.
+    pub kind: String,
+    /// The number of resources in each state.
+    pub of_state: Vec<(State, Result<u64, Away>)>,
+}
+
+/// What the page shows.
+#[derive(Debug, Clone)]
+pub struct Fleet {
+    /// The numbers of each configured kind.
+    pub counts: Vec<Counts>,
+    /// The stuck resources; none if no exporter is configured.
+    pub stuck: Option<Result<StuckList, Away>>,
+    /// The filter of the list.
+    pub filter: Filter,
+    /// The number of the page of the list, from 1.
+    pub page: u32,
+    /// The list.
+    pub list: Result<List<Resource>, Away>,
+}
+
+impl Fleet {
+    /// Renders the page.
+    #[must_use]
+    pub fn page(&self, moment: Moment) -> Page {
+        let content = html! {
+            h1 { "Fleet" }
+            (self.problems())
+            (self.numbers())
+            (self.waiting())
+            (self.list(moment))
+        };
+        Page { title: "Fleet".to_owned(), part: Part::Fleet, content, exists: true }
+    }
+
+    /// Each source that is away, once.
+    fn problems(&self) -> Markup {
+        let of_counts =
+            self.counts.iter().flat_map(|counts| &counts.of_state).filter_map(|(_, count)| count.as_ref().err());
+        let of_stuck = self.stuck.iter().filter_map(|stuck| stuck.as_ref().err());
+        let mut problems: Vec<&Away> = of_counts.chain(of_stuck).chain(self.list.as_ref().err()).collect();
+        problems.sort_by(|one, other| (&one.source_name, &one.reason).cmp(&(&other.source_name, &other.reason)));
+        problems.dedup();
+        html! { @for problem in problems { (away(problem)) } }
+    }
+
+    fn numbers(&self) -> Markup {
+        let stuck_of = |kind: &str| {
+            let list = self.stuck.as_ref()?.as_ref().ok()?;
+            let count = list.items.iter().filter(|stuck| stuck.kind.eq_ignore_ascii_case(kind)).count();
+            // The exporter's page holds the oldest ones only.
+            let more = list.total > list.items.len() as u64 || list.truncated;
+            Some(if more { format!("≥ {count}") } else { count.to_string() })
+        };
+        let rows = html! {
+            @for counts in &self.counts {
+                tr {
+                    th scope="row" { (counts.kind) }
+                    @for (state, count) in &counts.of_state {
+                        td.number {
+                            @match count {
+                                Ok(count) => a href=(href(&Filter { kind: Some(counts.kind.clone()), state: *state, ..Filter::default() }, 1)) { (count) },
+                                Err(_) => span.faint title="away" { "?" },
+                            }
+                        }
+                    }
+                    td.number { @match stuck_of(&counts.kind) { Some(count) => (count), None => span.faint title="not known" { "?" } } }
+                }
+            }
+        };
+        let headings: Vec<&str> = ["Kind"].into_iter().chain(State::EACH.map(State::word)).chain(["stuck"]).collect();
+        table("Resources by state", &headings, rows)
+    }
+
+    /// What stuck resources wait on, and which these are.
+    fn waiting(&self) -> Markup {
+        let Some(Ok(stuck)) = &self.stuck else { return html! {} };
+        if stuck.items.is_empty() {
+            return html! { p { (mark(Tone::Good, "Nothing is stuck")) } };
+        }
+        let mut waits: BTreeMap<(&str, &str), u64> = BTreeMap::new();
+        for on in stuck.items.iter().flat_map(|stuck| &stuck.waits_on) {
+            *waits.entry((&on.adapter, &on.cause)).or_default() += 1;
+        }
+        let by_adapter = html! {
+            @for ((adapter, cause), count) in &waits {
+                tr {
+                    th scope="row" { a href={ "/adapters/" (escaped(adapter)) } { (adapter) } }
+                    td { (cause.replace('_', " ")) }
+                    td.number { (count) }
+                }
+            }
+        };
+        let oldest = html! {
+            @for stuck in stuck.items.iter().take(10) {
+                tr {
+                    th scope="row" { (link(&stuck.id, &stuck.name)) }
+                    td { (stuck.kind) }
+                    td { (mark(Tone::Bad, if stuck.deleting { "deletion stuck" } else { "stuck" })) }
+                    td { (crate::why::age(jiff::SignedDuration::from_secs(i64::try_from(stuck.age_seconds).unwrap_or(i64::MAX)))) }
+                    td { (stuck.waits_on.iter().map(|on| on.adapter.as_str()).collect::<Vec<_>>().join(", ")) }
+                }
+            }
+        };
+        html! {
+            h2 { (stuck.total) (if stuck.total == 1 { " is" } else { " are" }) " stuck" @if stuck.truncated { ", at least" } }
+            (table("The oldest of them", &["Name", "Kind", "State", "For", "Waits on"], oldest))
+            (table("What they wait on", &["Adapter", "Because", "Resources"], by_adapter))
+        }
+    }
+
+    fn list(&self, moment: Moment) -> Markup {
+        let kinds = self.counts.iter().map(|counts| counts.kind.as_str());
+        let label = self.filter.label.as_ref().map(|(key, value)| format!("{key}={value}")).unwrap_or_default();
+        html! {
+            h2 #list { "Resources" }
+            form.filter method="get" action="/#list" {
+                label { "Kind " select name="kind" {
+                    option value="" { "all" }
+                    @for kind in kinds { option value=(kind) selected[self.filter.kind.as_deref() == Some(kind)] { (kind) } }
+                } }
+                label { "State " select name="state" {
+                    @for state in State::EACH { option value=(state.word()) selected[self.filter.state == state] { (state.word()) } }
+                } }
+                label { "Name or id " input name="name" value=(self.filter.name.as_deref().unwrap_or_default()) autocomplete="off"; }
+                label { "Label " input name="label" value=(label) placeholder="region=north" autocomplete="off"; }
+                button { "Show" }
+            }
+            @if let Ok(list) = &self.list { (self.rows(list, moment)) }
+        }
+    }
+
+    fn rows(&self, list: &List<Resource>, moment: Moment) -> Markup {
+        let pages = u32::try_from(list.total.div_ceil(u64::from(PAGE_SIZE))).unwrap_or(u32::MAX);
+        let stuck: Vec<&str> = match &self.stuck {
+            Some(Ok(stuck)) => stuck.items.iter().map(|stuck| stuck.id.as_str()).collect(),
+            Some(Err(_)) | None => Vec::new(),
+        };
+        let rows = html! {
+            @for resource in &list.items {
+                tr {
+                    th scope="row" { (link(&resource.id, &resource.name)) }
+                    td { (resource.kind) }
+                    td { (state(resource, stuck.contains(&resource.id.as_str()))) }
+                    td.number { (resource.generation) }
+                    td { (ago(resource.updated_time, moment.now)) }
+                    td { (ago(resource.created_time, moment.now)) }
+                }
+            }
+        };
+        html! {
+            @if list.items.is_empty() {
+                p { @if list.total == 0 { "No resource matches." } @else { "This page is after the last one." } }
+            } @else {
+                (table(
+                    &format!("{} resources, the newest first; page {} of {pages}", list.total, self.page),
+                    &["Name", "Kind", "State", "Generation", "Changed", "Created"],
+                    rows,
+                ))
+            }
+            nav.pages aria-label="Pages" {
+                @if self.page > 1 { a rel="prev" href=(href(&self.filter, self.page - 1)) { "Newer" } }
+                @if self.page < pages { a rel="next" href=(href(&self.filter, self.page + 1)) { "Older" } }
+            }
+        }
+    }
+}
+
+/// The state of a resource in one word.
+fn state(resource: &Resource, is_stuck: bool) -> Markup {
+    let state = match (resource.deleted_time.is_some(), resource.is_reconciled()) {
+        (true, _) => "being deleted",
+        (false, Some(true)) => return mark(Tone::Good, "reconciled"),
+        (false, Some(false)) => "pending",
+        (false, None) => return html! { span.faint { "no adapters" } },
+    };
+    match is_stuck {
+        true => mark(Tone::Bad, &format!("{state}, stuck")),
+        false => mark(Tone::Busy, state),
+    }
+}
+
+/// The path of a page of the list.
+fn href(filter: &Filter, page: u32) -> String {
+    let mut query = format!("/?state={}&page={page}", filter.state.word());
+    let label = filter.label.as_ref().map(|(key, value)| format!("{key}={value}"));
+    for (key, value) in [("kind", &filter.kind), ("name", &filter.name), ("label", &label)] {
+        if let Some(value) = value {
+            query.push_str(&format!("&{key}={}", escaped(value)));
+        }
+    }
+    query + "#list"
+}

@@ -1,0 +1,137 @@
+//! Draws a task: each resource as a box, an arrow from what comes first to what waits for it, dotted for deletions.
+//!
+//! In: a [`Task`]. Out: a picture as SVG, without styles of its own. Cannot fail; arrows that go round in a circle are drawn, too.
+//!
+//! A box stands below everything that is created before it. Tasks have a handful of resources, so boxes of one row stand side by side in
+//! the order of the task, and arrows are straight lines.
+
+use std::collections::BTreeMap;
+
+use maud::{Markup, html};
+
+use crate::model::{Arrow, Task};
+
+const BOX: (i32, i32) = (190, 46);
+const GAP: (i32, i32) = (40, 56);
+/// The most characters of a name in a box.
+const WIDTH: usize = 24;
+
+/// Draws the picture.
+pub(super) fn draw(task: &Task) -> Markup {
+    let rows = rows(task);
+    let places = places(task, &rows);
+    let most = places.values().map(|(x, _)| x + BOX.0).max().unwrap_or_default();
+    let deepest = places.values().map(|(_, y)| y + BOX.1).max().unwrap_or_default();
+    let known = |arrow: &&Arrow| places.contains_key(arrow.from.as_str()) && places.contains_key(arrow.to.as_str());
+    html! {
+        svg.graph viewBox={ "0 0 " (most + 2) " " (deepest + 2) } width=(most + 2) role="img" aria-label="What waits for what; the table below says the same" {
+            defs {
+                marker #head viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" orient="auto" { path d="M0 0 L8 4 L0 8 z" {} }
+            }
+            @for arrow in task.arrows.iter().filter(known) { (line(arrow, &places)) }
+            @for resource in &task.resources {
+                @let (x, y) = places.get(resource.name.as_str()).copied().unwrap_or_default();
+                g {
+                    rect x=(x + 1) y=(y + 1) width=(BOX.0) height=(BOX.1) rx="6" {}
+                    text x=(x + BOX.0 / 2) y=(y + 20) { (cut(&resource.name)) }
+                    text.kind x=(x + BOX.0 / 2) y=(y + 37) { (cut(&resource.kind)) }
+                }
+            }
+        }
+    }
+}
+
+/// The row of each resource: below all that are created before it.
+fn rows(task: &Task) -> BTreeMap<&str, usize> {
+    let mut rows: BTreeMap<&str, usize> = task.resources.iter().map(|resource| (resource.name.as_str(), 0)).collect();
+    // As often as there are resources: a longer way would be a circle.
+    for _ in 0..task.resources.len() {
+        for arrow in task.arrows.iter().filter(|arrow| arrow.on != "deletion" && arrow.from != arrow.to) {
+            let above = rows.get(arrow.from.as_str()).copied().unwrap_or_default();
+            if let Some(row) = rows.get_mut(arrow.to.as_str()) {
+                *row = (*row).max(above + 1).min(task.resources.len());
+            }
+        }
+    }
+    rows
+}
+
+fn places<'t>(task: &'t Task, rows: &BTreeMap<&str, usize>) -> BTreeMap<&'t str, (i32, i32)> {
+    let mut used: BTreeMap<usize, i32> = BTreeMap::new();
+    let mut place = |name: &'t str| {
+        let row = rows.get(name).copied().unwrap_or_default();
+        let column = used.entry(row).or_default();
+        let x = *column * (BOX.0 + GAP.0);
+        *column += 1;
+        (name, (x, i32::try_from(row).unwrap_or_default() * (BOX.1 + GAP.1)))
+    };
+    task.resources.iter().map(|resource| place(&resource.name)).collect()
+}
+
+fn line(arrow: &Arrow, places: &BTreeMap<&str, (i32, i32)>) -> Markup {
+    let place = |name: &str| places.get(name).copied().unwrap_or_default();
+    let ((from_x, from_y), (to_x, to_y)) = (place(&arrow.from), place(&arrow.to));
+    let is_deletion = arrow.on == "deletion";
+    // Beside each other: an arrow of a deletion usually leads where one of a creation comes from.
+    let shift = if is_deletion { 14 } else { -14 };
+    let middle = |x: i32| x + BOX.0 / 2 + shift;
+    let (from_y, to_y) = match from_y.cmp(&to_y) {
+        std::cmp::Ordering::Less => (from_y + BOX.1, to_y),
+        std::cmp::Ordering::Greater => (from_y, to_y + BOX.1 + 2),
+        std::cmp::Ordering::Equal => (from_y + BOX.1 / 2, to_y + BOX.1 / 2),
+    };
+    html! {
+        line class=[is_deletion.then_some("deletion")] x1=(middle(from_x)) y1=(from_y) x2=(middle(to_x)) y2=(to_y) marker-end="url(#head)" {
+            title { (arrow.from) " before " (arrow.to) ", on " (arrow.on) @if !arrow.label.is_empty() { ": " (arrow.label) } }
+        }
+    }
+}
+
+fn cut(text: &str) -> String {
+    if text.chars().count() <= WIDTH {
+        return text.to_owned();
+    }
+    text.chars().take(WIDTH - 1).chain(['…']).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::TaskResource;
+
+    fn task(names: &[&str], arrows: &[(&str, &str, &str)]) -> Task {
+        let resource = |name: &&str| TaskResource { name: (*name).to_owned(), ..TaskResource::default() };
+        let arrow = |(from, to, on): &(&str, &str, &str)| Arrow {
+            from: (*from).to_owned(),
+            to: (*to).to_owned(),
+            on: (*on).to_owned(),
+            label: String::new(),
+        };
+        Task { resources: names.iter().map(resource).collect(), arrows: arrows.iter().map(arrow).collect() }
+    }
+
+    #[test]
+    fn resource_stands_below_all_that_come_before_it() {
+        let cases: [(&str, &[(&str, &str, &str)], [usize; 3]); 4] = [
+            ("none", &[], [0, 0, 0]),
+            ("a chain", &[("a", "b", "creation"), ("b", "c", "creation")], [0, 1, 2]),
+            ("a deletion", &[("c", "a", "deletion")], [0, 0, 0]),
+            ("a circle", &[("a", "b", "creation"), ("b", "a", "creation")], [3, 3, 0]),
+        ];
+        for (name, arrows, expected) in cases {
+            let task = task(&["a", "b", "c"], arrows);
+            let found: Vec<usize> = rows(&task).into_values().collect();
+            assert_eq!(found, expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn picture_escapes_names_and_passes_over_arrows_to_nowhere() {
+        let task = task(&["<script>"], &[("<script>", "nowhere", "creation")]);
+        let picture = draw(&task).into_string();
+        assert!(
+            picture.contains("&lt;script&gt;") && !picture.contains("<script>") && !picture.contains("<line"),
+            "{picture}"
+        );
+    }
+}

@@ -1,0 +1,65 @@
+//! The parts that several pages have.
+
+use jiff::{Timestamp, Unit};
+use maud::{Markup, html};
+
+use super::capital;
+use crate::source::Away;
+use crate::why::{Tone, age};
+
+/// A point in time: how long ago, with the time itself for those who point at it.
+pub(super) fn ago(time: Option<Timestamp>, now: Timestamp) -> Markup {
+    let Some(time) = time else { return html! { span.faint { "–" } } };
+    let exact = time.round(Unit::Second).unwrap_or(time);
+    html! { time datetime=(exact) title=(exact) { (age(now.duration_since(time))) " ago" } }
+}
+
+/// A source without an answer.
+pub(super) fn away(away: &Away) -> Markup {
+    html! { p.away role="alert" { strong { (away.source_name) " is away. " } (sentence(&away.reason)) " What it knows is missing here." } }
+}
+
+/// A state as a word with a mark, so that it does not depend on colours.
+pub(super) fn mark(tone: Tone, word: &str) -> Markup {
+    let (class, sign) = match tone {
+        Tone::Good => ("good", "✓"),
+        Tone::Busy => ("busy", "…"),
+        Tone::Bad => ("bad", "!"),
+    };
+    html! { span class={ "mark " (class) } { span.sign aria-hidden="true" { (sign) } " " (word) } }
+}
+
+/// A table that scrolls by itself if it is wider than the page.
+pub(super) fn table(caption: &str, headings: &[&str], rows: Markup) -> Markup {
+    html! {
+        div.table tabindex="0" role="region" aria-label=(caption) {
+            table {
+                caption { (caption) }
+                thead { tr { @for heading in headings { th scope="col" { (heading) } } } }
+                tbody { (rows) }
+            }
+        }
+    }
+}
+
+/// A link to a resource by its id.
+pub(super) fn link(id: &str, text: &str) -> Markup {
+    html! { a href=(path(id)) { (if text.is_empty() { id } else { text }) } }
+}
+
+/// The path of the page of a resource.
+pub(super) fn path(id: &str) -> String {
+    format!("/resources/{}", escaped(id))
+}
+
+/// A text as one segment of a path, or a part of a query.
+pub(super) fn escaped(text: &str) -> String {
+    percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC).to_string()
+}
+
+/// A text as a sentence: with a capital at its beginning, and a full stop.
+pub(super) fn sentence(text: &str) -> String {
+    let text = text.trim();
+    let end = if text.ends_with(['.', '!', '?', '…']) { "" } else { "." };
+    capital(text) + end
+}

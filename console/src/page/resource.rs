@@ -1,0 +1,405 @@
+//! The page of one resource: why it is as it is, what would change that, and what happened.
+
+use jiff::Timestamp;
+use maud::{Markup, html};
+
+use super::parts::{ago, away, escaped, link, mark, table};
+use super::{Moment, Page, Part};
+use crate::config::Links;
+use crate::model::{Condition, Decision, Effect, Pass, Passes, Reference, Report, Resource, Stuck, StuckList};
+use crate::source::{Away, Replica};
+use crate::why::{Facts, Tone, Verdict, judge};
+
+/// The most lines of the timeline.
+const LINES: usize = 60;
+
+/// What the page shows.
+#[derive(Debug, Clone)]
+pub struct Details<'a> {
+    /// The resource.
+    pub resource: Resource,
+    /// The last report of each adapter.
+    pub reports: Result<Vec<Report>, Away>,
+    /// The resources that are part of it.
+    pub children: Result<Vec<Resource>, Away>,
+    /// The recent passes about it, of each replica of each configured adapter.
+    pub passes: Vec<(String, Vec<Replica<Passes>>)>,
+    /// The stuck resources; none if no exporter is configured.
+    pub stuck: Option<Result<StuckList, Away>>,
+    /// Where other programs show more.
+    pub links: &'a Links,
+}
+
+impl Details<'_> {
+    /// Renders the page.
+    #[must_use]
+    pub fn page(&self, moment: Moment) -> Page {
+        let resource = &self.resource;
+        let passes = self.of_adapters();
+        let verdict = self.verdict(&passes, moment.now);
+        let content = html! {
+            h1 { (resource.name) " " small { (resource.kind) } }
+            (self.problems())
+            (headline(&verdict))
+            (self.facts(moment))
+            (self.decisions(&passes, moment))
+            (self.reports(moment))
+            (conditions(&resource.status.conditions, moment))
+            (self.timeline(&passes, moment))
+        };
+        Page { title: format!("{} {}", resource.kind, resource.name), part: Part::Fleet, content, exists: true }
+    }
+
+    /// The passes of each adapter, of all its replicas, the newest first.
+    fn of_adapters(&self) -> Vec<(&str, Vec<&Pass>)> {
+        let mut found = Vec::new();
+        for (adapter, replicas) in &self.passes {
+            let known = replicas.iter().filter_map(|replica| replica.answer.as_ref().ok());
+            let mut passes: Vec<&Pass> = known.flat_map(|passes| &passes.passes).collect();
+            passes.sort_by_key(|pass| std::cmp::Reverse(pass.time));
+            found.push((adapter.as_str(), passes));
+        }
+        found
+    }
+
+    fn verdict(&self, passes: &[(&str, Vec<&Pass>)], now: Timestamp) -> Verdict {
+        // Of an adapter with a replica that is away, the newest pass may be unknown; what is known still counts.
+        let is_known = |adapter: &str| {
+            let replicas = self.passes.iter().find(|(name, _)| name == adapter).map(|(_, replicas)| replicas);
+            replicas.is_some_and(|replicas| replicas.iter().any(|replica| replica.answer.is_ok()))
+        };
+        let last: Vec<(String, Option<Pass>)> = passes
+            .iter()
+            .filter(|(adapter, _)| is_known(adapter))
+            .map(|(adapter, passes)| ((*adapter).to_owned(), passes.first().map(|pass| (*pass).clone())))
+            .collect();
+        let none = Vec::new();
+        judge(&Facts {
+            resource: &self.resource,
+            reports: self.reports.as_ref().unwrap_or(&none),
+            passes: &last,
+            stuck: self.stuck(),
+            children: self.children.as_deref().unwrap_or_default(),
+            now,
+        })
+    }
+
+    fn stuck(&self) -> Option<&Stuck> {
+        self.stuck.as_ref()?.as_ref().ok()?.items.iter().find(|stuck| stuck.id == self.resource.id)
+    }
+
+    fn problems(&self) -> Markup {
+        let of_passes =
+            self.passes.iter().flat_map(|(_, replicas)| replicas).filter_map(|replica| replica.answer.as_ref().err());
+        let others = [self.reports.as_ref().err(), self.children.as_ref().err()].into_iter().flatten();
+        let of_stuck = self.stuck.iter().filter_map(|stuck| stuck.as_ref().err());
+        html! { @for problem in others.chain(of_stuck).chain(of_passes) { (away(problem)) } }
+    }
+
+    fn facts(&self, moment: Moment) -> Markup {
+        let resource = &self.resource;
+        let references =
+            resource.references.iter().flat_map(|(name, references)| references.iter().map(move |it| (name, it)));
+        let children = self.children.as_deref().unwrap_or_default();
+        html! {
+            dl.facts {
+                dt { "Id" } dd { code { (resource.id) } }
+                dt { "Generation" } dd { (resource.generation) }
+                dt { "Created" } dd { (ago(resource.created_time, moment.now)) }
+                dt { "Changed" } dd { (ago(resource.updated_time, moment.now)) @if let Some(by) = &resource.updated_by { " by " (by) } }
+                @if resource.deleted_time.is_some() {
+                    dt { "Deletion asked for" }
+                    dd { (ago(resource.deleted_time, moment.now)) @if let Some(by) = &resource.deleted_by { " by " (by) } }
+                }
+                @if let Some(owner) = &resource.owner_references { dt { "Part of" } dd { (named(owner)) } }
+                @if !children.is_empty() {
+                    dt { "Has" }
+                    dd { @for (index, child) in children.iter().enumerate() { @if index > 0 { ", " } (child.kind) " " (link(&child.id, &child.name)) } }
+                }
+                @for (name, reference) in references { dt { "Names as " (name) } dd { (named(reference)) } }
+                @if !resource.labels.is_empty() {
+                    dt { "Labels" }
+                    dd { @for (index, (key, value)) in resource.labels.iter().enumerate() { @if index > 0 { ", " } code { (key) "=" (value) } } }
+                }
+            }
+        }
+    }
+
+    /// The last decisions of each adapter.
+    fn decisions(&self, passes: &[(&str, Vec<&Pass>)], moment: Moment) -> Markup {
+        html! {
+            @if !passes.is_empty() { h2 { "What the adapters decided" } }
+            @for (adapter, passes) in passes {
+                @match passes.first() {
+                    None => p { (adapter_link(adapter)) " has no pass about this resource among those that it keeps." },
+                    Some(pass) => (self.last_pass(adapter, pass, moment)),
+                }
+            }
+        }
+    }
+
+    fn last_pass(&self, adapter: &str, pass: &Pass, moment: Moment) -> Markup {
+        let effect = |name: &str| pass.resources.iter().find(|effect| effect.name == name);
+        let rows = html! {
+            @for decision in &pass.decisions {
+                tr {
+                    th scope="row" { (decision.resource) @if let Some(effect) = effect(&decision.resource) { br; small { (object(effect)) } } }
+                    td { (decided(decision, effect(&decision.resource))) }
+                    td {
+                        (decision.because)
+                        @if let Some(otherwise) = decision.otherwise.as_deref().filter(|text| !text.is_empty()) { br; small { "For another decision, " (otherwise) "." } }
+                        (why(decision))
+                        (members(decision))
+                    }
+                }
+            }
+        };
+        html! {
+            h3 { (adapter_link(adapter)) " " (mark(tone_of(pass), &pass.status)) " " small { (ago(pass.time, moment.now)) ", about generation " (pass.event.generation) } (self.trace(pass)) }
+            @if let Some(gone) = &pass.gone { p { (gone) } }
+            @for (phase, error) in &pass.errors { p.error { strong { (phase.replace('_', " ")) ": " } (error) } }
+            @for precondition in pass.preconditions.iter().filter(|it| !it.matched) {
+                p { "The precondition " code { (precondition.name) } " is not met" @if let Some(error) = &precondition.error { ": " (error) } "." }
+            }
+            @for warning in &pass.warnings { p.warning { (warning) } }
+            @if !pass.decisions.is_empty() { (table(&format!("Decisions of {adapter}"), &["Entry and object", "Decision", "Because"], rows)) }
+        }
+    }
+
+    /// Links to the trace and to the log lines of a pass.
+    fn trace(&self, pass: &Pass) -> Markup {
+        let Some(id) = pass.trace_id.as_deref().filter(|id| !id.is_empty()) else { return html! {} };
+        let links = [("trace", &self.links.trace), ("logs", &self.links.logs)];
+        html! {
+            @for (name, link) in links {
+                @if let Some(link) = link { " " a rel="noreferrer" href=(link.replace(crate::config::TRACE_ID, &escaped(id))) { (name) } }
+            }
+            @if self.links.trace.is_none() && self.links.logs.is_none() { " " small { "trace " code { (id) } } }
+        }
+    }
+
+    fn reports(&self, moment: Moment) -> Markup {
+        let Ok(reports) = &self.reports else { return html! {} };
+        let generation = self.resource.generation;
+        let rows = html! {
+            @for report in reports {
+                @for (index, condition) in report.conditions.iter().enumerate() {
+                    tr class=[(index == 0).then_some("first")] {
+                        @if index == 0 {
+                            th scope="rowgroup" rowspan=(report.conditions.len()) {
+                                (adapter_link(&report.adapter)) br;
+                                small {
+                                    "generation " (report.observed_generation)
+                                    @if report.observed_generation != generation { ", not " (generation) }
+                                    ", " (ago(report.last_report_time, moment.now))
+                                }
+                            }
+                        }
+                        (condition_cells(condition, moment))
+                    }
+                }
+            }
+        };
+        html! {
+            h2 { "What the adapters reported" }
+            @if reports.is_empty() { p { "No adapter has reported about this resource." } }
+            @else { (table("Reports", &["Adapter", "Condition", "Status", "Reason and message", "Since"], rows)) }
+        }
+    }
+
+    /// What happened, the newest first. Passes that changed nothing are counted, and not listed one by one.
+    fn timeline(&self, passes: &[(&str, Vec<&Pass>)], moment: Moment) -> Markup {
+        let resource = &self.resource;
+        let mut lines: Vec<(Timestamp, Markup)> = Vec::new();
+        let mut add = |time: Option<Timestamp>, line: Markup| lines.extend(time.map(|time| (time, line)));
+        add(resource.created_time, html! { "The resource was created." });
+        add(
+            resource.deleted_time,
+            html! { "Its deletion was asked for" @if let Some(by) = &resource.deleted_by { " by " (by) } "." },
+        );
+        if resource.generation > 1 && resource.deleted_time.is_none() {
+            add(
+                resource.updated_time,
+                html! { "Generation " (resource.generation) @if let Some(by) = &resource.updated_by { " by " (by) } "." },
+            );
+        }
+        for condition in &resource.status.conditions {
+            add(
+                condition.last_transition_time,
+                html! { code { (condition.condition_type) } " became " (condition.status) @if !condition.reason.is_empty() { ": " (condition.reason) } "." },
+            );
+        }
+        for report in self.reports.iter().flatten() {
+            add(
+                report.last_report_time,
+                html! { (adapter_link(&report.adapter)) " reported last, about generation " (report.observed_generation) "." },
+            );
+        }
+        let mut quiet = 0;
+        for (adapter, pass) in
+            passes.iter().flat_map(|(adapter, passes)| passes.iter().map(move |pass| (adapter, pass)))
+        {
+            let deeds = deeds(pass);
+            if deeds.is_empty() && pass.status != "failed" {
+                quiet += 1;
+                continue;
+            }
+            let line = html! {
+                (adapter_link(adapter))
+                @if pass.status == "failed" { " " (mark(Tone::Bad, "failed")) @for error in pass.errors.values() { " " (error) } }
+                @if !deeds.is_empty() { ": " (deeds.join(", ")) "." }
+                (self.trace(pass))
+            };
+            add(pass.time, line);
+        }
+        lines.sort_by_key(|(time, _)| std::cmp::Reverse(*time));
+        let hidden = lines.len().saturating_sub(LINES);
+        html! {
+            h2 { "What happened" }
+            ol.timeline {
+                @for (time, line) in lines.iter().take(LINES) { li { (ago(Some(*time), moment.now)) span { (line) } } }
+            }
+            @if hidden > 0 { p.faint { (hidden) " older lines are not shown." } }
+            @if quiet > 0 { p.faint { (quiet) " passes changed nothing." } }
+        }
+    }
+}
+
+fn headline(verdict: &Verdict) -> Markup {
+    let word = match verdict.tone {
+        Tone::Good => "Well",
+        Tone::Busy => "In progress",
+        Tone::Bad => "Needs somebody",
+    };
+    html! {
+        section.verdict aria-label="Why" {
+            p.headline { (mark(verdict.tone, word)) " " (verdict.headline) "." }
+            @for wait in &verdict.waits {
+                article {
+                    h2 { (mark(wait.tone, &wait.on)) }
+                    p { (wait.what) }
+                    @for said in &wait.said { blockquote { (said) } }
+                    @if !wait.whose.is_empty() { p { strong { "Whose part: " } (wait.whose) } }
+                    @if !wait.helps.is_empty() {
+                        p { strong { "What would change it" } }
+                        ul { @for help in &wait.helps { li { (help) } } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn named(reference: &Reference) -> Markup {
+    html! { (reference.kind) " " (link(&reference.id, "")) }
+}
+
+fn adapter_link(adapter: &str) -> Markup {
+    html! { a href={ "/adapters/" (escaped(adapter)) } { (adapter) } }
+}
+
+fn object(effect: &Effect) -> String {
+    let place = [&effect.namespace, &effect.resource_name].into_iter().filter(|text| !text.is_empty());
+    format!("{} {}", effect.kind, place.map(String::as_str).collect::<Vec<_>>().join("/"))
+}
+
+fn tone_of(pass: &Pass) -> Tone {
+    match pass.status.as_str() {
+        "success" => Tone::Good,
+        "failed" => Tone::Bad,
+        _ => Tone::Busy,
+    }
+}
+
+fn decided(decision: &Decision, effect: Option<&Effect>) -> Markup {
+    let failed = effect.is_some_and(|effect| effect.error.is_some()) || decision.decision == "fail";
+    html! {
+        @if failed { (mark(Tone::Bad, &decision.decision)) } @else { (decision.decision) }
+        @if !decision.reason.is_empty() { br; small { (decision.reason) } }
+        @if let Some(error) = effect.and_then(|effect| effect.error.as_ref()) { br; small.error { (error) } }
+    }
+}
+
+/// The row of the decision table, and the gates with what they read.
+fn why(decision: &Decision) -> Markup {
+    if decision.row.is_empty() {
+        return html! {};
+    }
+    html! {
+        details id={ "why-" (decision.resource) } {
+            summary { "Row " (decision.row) " of the decision table" }
+            p { (super::parts::sentence(&decision.condition)) }
+            @for gate in &decision.gates {
+                p {
+                    "Gate " code { @if let Some(of) = &gate.resource { (of) "." } (gate.gate) } ": " strong { (gate.answer) }
+                    @if let Some(expression) = &gate.expression { br; code { (expression) } }
+                }
+                @if !gate.readings.is_empty() {
+                    ul { @for reading in &gate.readings { li { code { (reading.path) } " = " code { (reading.value) } } } }
+                }
+            }
+            @for warning in &decision.warnings { p.warning { (warning) } }
+        }
+    }
+}
+
+/// The objects of a bundle: those that are not ready at once, all of them on demand.
+fn members(decision: &Decision) -> Markup {
+    if decision.objects.is_empty() {
+        return html! {};
+    }
+    let ready = decision.objects.iter().filter(|member| member.readiness == "ready").count();
+    let rows = html! {
+        @for member in &decision.objects {
+            tr {
+                th scope="row" { (member.object) }
+                td { (member.step) }
+                td { (member.decision) @if !member.effect.is_empty() { br; small { (member.effect) } } }
+                td { (member.readiness) @if !member.why.is_empty() { br; small { (member.why) } } }
+            }
+        }
+    };
+    html! {
+        details id={ "objects-" (decision.resource) } {
+            summary { (ready) " of " (decision.objects.len()) " objects are ready" }
+            (table("Objects of the bundle", &["Object", "Step", "Decision", "Readiness"], rows))
+        }
+    }
+}
+
+/// What a pass did to objects.
+fn deeds(pass: &Pass) -> Vec<String> {
+    let is_deed = |effect: &&Effect| !matches!(effect.result.as_str(), "" | "skipped" | "waiting" | "failed");
+    let of_entries =
+        pass.resources.iter().filter(is_deed).map(|effect| format!("{} {}", object(effect), effect.result));
+    let members = pass.decisions.iter().flat_map(|decision| &decision.objects);
+    let is_written =
+        |effect: &str| !matches!(effect, "" | "unchanged" | "kept" | "waiting" | "skipped" | "none" | "left alone");
+    let of_members = members
+        .filter(|member| is_written(&member.effect))
+        .map(|member| format!("{} {}", member.object, member.effect));
+    of_entries.chain(of_members).collect()
+}
+
+fn condition_cells(condition: &Condition, moment: Moment) -> Markup {
+    let tone = match (condition.status.as_str(), condition.condition_type.as_str()) {
+        ("True", _) => Tone::Good,
+        ("False", "Finalized") | ("Unknown", _) => Tone::Busy,
+        _ => Tone::Bad,
+    };
+    html! {
+        td { (condition.condition_type) }
+        td { (mark(tone, &condition.status)) }
+        td { (condition.reason) @if !condition.reason.is_empty() && !condition.message.is_empty() { ": " } (condition.message) }
+        td { (ago(condition.last_transition_time, moment.now)) }
+    }
+}
+
+fn conditions(conditions: &[Condition], moment: Moment) -> Markup {
+    let rows = html! { @for condition in conditions { tr { (condition_cells(condition, moment)) } } };
+    html! {
+        h2 { "What the API makes of it" }
+        @if conditions.is_empty() { p { "The API keeps no conditions about this resource." } }
+        @else { (table("Conditions", &["Condition", "Status", "Reason and message", "Since"], rows)) }
+    }
+}

@@ -1,0 +1,164 @@
+//! Who may read the pages, and how often.
+//!
+//! In: the address of a connection, and the headers of a request. Out: a [`Viewer`]. Fails: with the answer for a client that may not
+//! read: 401 without a right token or an authenticated name, 429 with too many requests, 503 if the token cannot be read.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use axum::http::header::RETRY_AFTER;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse as _, Response};
+use lifecycle_service::access::{Access, Guarded, problem};
+use moka::future::Cache;
+
+use crate::config::AccessConfig;
+
+/// What a refusal says of the pages.
+const PAGES: Guarded = Guarded { path: "the console", realm: "HyperFleet console", cure: "set access.token_file" };
+/// The time in which requests are counted.
+const WINDOW: Duration = Duration::from_secs(10);
+/// The most requests of a viewer in that time. An open page is one request, however often it is brought up to date.
+const MOST_REQUESTS: u32 = 200;
+/// The most viewers that are counted at once.
+const MOST_VIEWERS: u64 = 10_000;
+/// The most characters of a name.
+const LONGEST_NAME: usize = 200;
+
+/// Somebody who reads the pages.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Viewer {
+    /// A reader whom a proxy has authenticated, by name.
+    Named(String),
+    /// A reader without a name, by the address of the connection.
+    At(IpAddr),
+}
+
+/// Lets viewers in.
+#[derive(Debug)]
+pub struct Door {
+    access: AccessConfig,
+    requests: Cache<Viewer, Arc<AtomicU32>>,
+}
+
+impl Door {
+    /// Lets those in whom the configuration allows.
+    #[must_use]
+    pub fn new(access: AccessConfig) -> Self {
+        Self { access, requests: Cache::builder().max_capacity(MOST_VIEWERS).time_to_live(WINDOW).build() }
+    }
+
+    /// Finds out who asks.
+    ///
+    /// # Errors
+    /// The client may not read the pages, or asks too often.
+    pub async fn admit(&self, peer: IpAddr, headers: &HeaderMap) -> Result<Viewer, Response> {
+        // Counted before the token is looked at, so that tokens cannot be tried out.
+        let named = self.named(peer, headers);
+        let viewer = named.clone().map_or(Viewer::At(peer), Viewer::Named);
+        self.count(&viewer).await?;
+        if named.is_some() || self.access.anonymous {
+            return Ok(viewer);
+        }
+        match &self.access.token_file {
+            Some(file) => Access::Token(file.clone()).admit(PAGES, headers).await.map(|()| viewer),
+            None => {
+                let message =
+                    "the console is read through a proxy that says who you are; this request did not come from one";
+                Err(problem(StatusCode::UNAUTHORIZED, message))
+            }
+        }
+    }
+
+    /// The name that a proxy gives, if the connection comes from one.
+    fn named(&self, peer: IpAddr, headers: &HeaderMap) -> Option<String> {
+        let header = self.access.user_header.as_ref()?;
+        let is_proxy = self.access.proxies.iter().any(|network| network.contains(&peer));
+        let mut given = headers.get_all(header).iter();
+        let name = given.next()?.to_str().ok()?.trim();
+        // A second value may be what the client sent, and the proxy has only added its own.
+        let is_one = given.next().is_none() && !name.is_empty() && name.len() <= LONGEST_NAME;
+        (is_proxy && is_one).then(|| name.to_owned())
+    }
+
+    async fn count(&self, viewer: &Viewer) -> Result<(), Response> {
+        let counter = self.requests.get_with(viewer.clone(), async { Arc::default() }).await;
+        if counter.fetch_add(1, Ordering::Relaxed) < MOST_REQUESTS {
+            return Ok(());
+        }
+        let message = format!("more than {MOST_REQUESTS} requests in {} s; wait a little", WINDOW.as_secs());
+        let wait = [(RETRY_AFTER, WINDOW.as_secs().to_string())];
+        Err((wait, problem(StatusCode::TOO_MANY_REQUESTS, &message)).into_response())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use std::io::Write as _;
+
+    use axum::http::HeaderValue;
+    use axum::http::header::AUTHORIZATION;
+
+    use super::*;
+
+    const PROXY: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 7));
+    const STRANGER: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 1, 7));
+
+    fn behind_a_proxy() -> AccessConfig {
+        let proxies = vec!["10.0.0.0/24".parse().unwrap()];
+        AccessConfig { user_header: Some("x-forwarded-user".parse().unwrap()), proxies, ..AccessConfig::default() }
+    }
+
+    async fn status(access: &AccessConfig, peer: IpAddr, given: &[(&'static str, &str)]) -> Result<Viewer, u16> {
+        let mut headers = HeaderMap::new();
+        for (name, value) in given {
+            headers.append(*name, HeaderValue::from_str(value).unwrap());
+        }
+        Door::new(access.clone()).admit(peer, &headers).await.map_err(|refusal| refusal.status().as_u16())
+    }
+
+    #[tokio::test]
+    async fn header_names_a_viewer_if_a_proxy_sends_it_once() {
+        let access = behind_a_proxy();
+        let named = |name: &str| Ok(Viewer::Named(name.to_owned()));
+        let cases: [(&str, IpAddr, &[(&'static str, &str)], Result<Viewer, u16>); 5] = [
+            ("a proxy", PROXY, &[("x-forwarded-user", "ann")], named("ann")),
+            ("a stranger with a name", STRANGER, &[("x-forwarded-user", "ann")], Err(401)),
+            ("a proxy without a name", PROXY, &[], Err(401)),
+            ("an empty name", PROXY, &[("x-forwarded-user", " ")], Err(401)),
+            ("two names", PROXY, &[("x-forwarded-user", "eve"), ("x-forwarded-user", "ann")], Err(401)),
+        ];
+        for (name, peer, given, expected) in cases {
+            assert_eq!(status(&access, peer, given).await, expected, "{name}");
+        }
+    }
+
+    #[tokio::test]
+    async fn token_or_name_is_enough_if_both_are_configured() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        writeln!(file, "s3cret").unwrap();
+        let access = AccessConfig { token_file: Some(file.path().to_owned()), ..behind_a_proxy() };
+        assert_eq!(status(&access, STRANGER, &[("authorization", "Bearer s3cret")]).await, Ok(Viewer::At(STRANGER)));
+        assert_eq!(status(&access, STRANGER, &[("authorization", "Bearer x")]).await, Err(401));
+        assert!(status(&access, PROXY, &[("x-forwarded-user", "ann")]).await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn viewer_who_asks_too_often_is_told_to_wait() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        writeln!(file, "s3cret").unwrap();
+        let door = Door::new(AccessConfig { token_file: Some(file.path().to_owned()), ..AccessConfig::default() });
+        let wrong = HeaderMap::from_iter([(AUTHORIZATION, HeaderValue::from_static("Bearer x"))]);
+        for _ in 0..MOST_REQUESTS {
+            assert_eq!(door.admit(STRANGER, &wrong).await.unwrap_err().status(), 401);
+        }
+        let refused = door.admit(STRANGER, &wrong).await.unwrap_err();
+        assert_eq!(refused.status(), 429);
+        assert!(refused.headers().contains_key(RETRY_AFTER));
+        assert_eq!(door.admit(PROXY, &wrong).await.unwrap_err().status(), 401, "each viewer is counted alone");
+    }
+}

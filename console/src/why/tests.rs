@@ -1,0 +1,165 @@
+//! Tells stories about a cluster, as a table: what is known, and what the verdict says.
+
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use serde_json::{Value, json};
+
+use super::*;
+
+const NOW: &str = "2026-01-01T12:00:00Z";
+
+/// A cluster of generation 2 that is not reconciled, and which requires the adapters `dns` and `jobs`.
+fn cluster() -> Value {
+    let condition = |name: &str, status: &str| {
+        json!({
+            "type": name, "status": status, "reason": "ReconciledMissingAdapters", "message": "Adapters that are not ready: jobs",
+            "last_transition_time": "2026-01-01T11:50:00Z",
+        })
+    };
+    json!({
+        "id": "c1", "kind": "Cluster", "name": "north", "generation": 2, "created_time": "2026-01-01T11:00:00Z",
+        "status": {"conditions": [condition("Reconciled", "False"), condition("DnsSuccessful", "True"), condition("JobsSuccessful", "False")]},
+    })
+}
+
+fn report(adapter: &str, generation: i64, status: &str) -> Value {
+    let conditions = json!([
+        {"type": "Available", "status": status, "reason": "JobFailed", "message": "the Job has failed", "last_transition_time": "2026-01-01T11:58:00Z"},
+        {"type": "Finalized", "status": "False"},
+    ]);
+    json!({"adapter": adapter, "observed_generation": generation, "conditions": conditions, "last_report_time": "2026-01-01T11:59:00Z"})
+}
+
+fn pass(status: &str, changes: Value) -> Value {
+    let mut pass = json!({
+        "time": "2026-01-01T11:59:30Z", "status": status, "event": {"resourceId": "c1", "generation": 2},
+        "decisions": [{"resource": "job", "decision": "skip", "reason": "SameGeneration", "otherwise": "the event has to be about another generation"}],
+    });
+    pass.as_object_mut().unwrap().extend(changes.as_object().unwrap().clone());
+    pass
+}
+
+/// What is known: the cluster, the reports, and the passes of `jobs` (none if they are not known).
+struct Story {
+    resource: Value,
+    reports: Value,
+    pass: Option<Value>,
+    stuck: bool,
+    children: Value,
+}
+
+impl Default for Story {
+    fn default() -> Self {
+        Self {
+            resource: cluster(),
+            reports: json!([report("dns", 2, "True"), report("jobs", 2, "False")]),
+            pass: None,
+            stuck: false,
+            children: json!([]),
+        }
+    }
+}
+
+fn told(story: Story) -> String {
+    let read = |value: Value| serde_json::from_value(value).unwrap();
+    let resource: Resource = serde_json::from_value(story.resource).unwrap();
+    let reports: Vec<Report> = serde_json::from_value(story.reports).unwrap();
+    let children: Vec<Resource> = serde_json::from_value(story.children).unwrap();
+    let passes: Vec<(String, Option<Pass>)> =
+        story.pass.map(|pass| ("jobs".to_owned(), read(pass))).into_iter().collect();
+    let stuck = Stuck { id: "c1".to_owned(), ..Stuck::default() };
+    let facts = Facts {
+        resource: &resource,
+        reports: &reports,
+        passes: &passes,
+        stuck: story.stuck.then_some(&stuck),
+        children: &children,
+        now: NOW.parse().unwrap(),
+    };
+    let verdict = judge(&facts);
+    let mut text = format!("{:?}: {}\n", verdict.tone, verdict.headline);
+    for wait in verdict.waits {
+        let whose = if wait.whose.is_empty() { String::new() } else { format!(" [{}]", wait.whose) };
+        text.push_str(&format!("- {:?} {}: {}{whose}\n", wait.tone, wait.on, wait.what));
+        wait.said.iter().for_each(|said| text.push_str(&format!("  \"{said}\"\n")));
+        wait.helps.iter().for_each(|help| text.push_str(&format!("  > {help}\n")));
+    }
+    text
+}
+
+fn with(mut value: Value, changes: Value) -> Value {
+    value.as_object_mut().unwrap().extend(changes.as_object().unwrap().clone());
+    value
+}
+
+#[test]
+fn verdict_says_what_is_wrong_whose_part_it_is_and_what_helps() {
+    let failed = |phase: &str| Some(pass("failed", json!({"errors": {phase: "403 Forbidden"}})));
+    let reports = |generation| json!([report("dns", 2, "True"), report("jobs", generation, "True")]);
+    let reconciled = json!({"status": {"conditions": [{"type": "Reconciled", "status": "True", "last_transition_time": "2026-01-01T11:00:00Z"}]}});
+    let unmet = json!({"preconditions": [{"name": "dnsReady", "matched": false}]});
+    let stories = [
+        ("reconciled", Story { resource: with(cluster(), reconciled), ..Story::default() }),
+        ("no adapters", Story { resource: with(cluster(), json!({"status": {"conditions": []}})), ..Story::default() }),
+        ("an adapter at work, with passes unknown", Story::default()),
+        ("an adapter at work", Story { pass: Some(pass("success", json!({}))), ..Story::default() }),
+        (
+            "stuck: the workload fails",
+            Story { pass: Some(pass("success", json!({}))), stuck: true, ..Story::default() },
+        ),
+        ("Kubernetes refuses", Story { pass: failed("resources"), ..Story::default() }),
+        ("the API is away from the adapter", Story { pass: failed("param_extraction"), ..Story::default() }),
+        ("the report is refused", Story { pass: failed("post_actions"), ..Story::default() }),
+        ("a precondition", Story { pass: Some(pass("skipped", unmet)), ..Story::default() }),
+        (
+            "an old report, and a pass",
+            Story { reports: reports(1), pass: Some(pass("success", json!({}))), ..Story::default() },
+        ),
+        ("an old report, and no pass", Story { reports: reports(1), pass: Some(Value::Null), ..Story::default() }),
+        (
+            "an old report, and an old pass",
+            Story {
+                reports: reports(1),
+                pass: Some(pass("success", json!({"time": "2026-01-01T11:40:00Z"}))),
+                ..Story::default()
+            },
+        ),
+        ("an old report, with passes unknown", Story { reports: reports(1), ..Story::default() }),
+        (
+            "no report, and a pass",
+            Story {
+                reports: json!([report("dns", 2, "True")]),
+                pass: Some(pass("success", json!({}))),
+                ..Story::default()
+            },
+        ),
+        (
+            "a stranger's report",
+            Story { reports: json!([report("dns", 2, "True"), report("stranger", 1, "False")]), ..Story::default() },
+        ),
+        (
+            "a deletion",
+            Story {
+                resource: with(cluster(), json!({"deleted_time": "2026-01-01T11:57:00Z"})),
+                children: json!([{"id": "n1", "kind": "NodePool", "name": "a"}, {"id": "n2", "kind": "NodePool", "name": "b"}]),
+                ..Story::default()
+            },
+        ),
+    ];
+    let text: String = stories.into_iter().map(|(name, story)| format!("## {name}\n{}\n", told(story))).collect();
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn condition_of_an_adapter_has_its_name_in_camel_case() {
+    assert_eq!(condition_of("cl-namespace"), "ClNamespaceSuccessful");
+    assert_eq!(condition_of("dns"), "DnsSuccessful");
+}
+
+#[test]
+fn age_has_the_two_largest_units() {
+    let cases = [(0, "0s"), (59, "59s"), (61, "1m 1s"), (3_660, "1h 1m"), (90_000, "1d 1h"), (-5, "0s")];
+    for (seconds, expected) in cases {
+        assert_eq!(age(SignedDuration::from_secs(seconds)), expected);
+    }
+}
