@@ -108,12 +108,15 @@ mod tests {
     const PROXY: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 7));
     const STRANGER: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 1, 7));
 
+    /// The headers of a request.
+    type Given<'a> = &'a [(&'static str, &'a str)];
+
     fn behind_a_proxy() -> AccessConfig {
         let proxies = vec!["10.0.0.0/24".parse().unwrap()];
         AccessConfig { user_header: Some("x-forwarded-user".parse().unwrap()), proxies, ..AccessConfig::default() }
     }
 
-    async fn status(access: &AccessConfig, peer: IpAddr, given: &[(&'static str, &str)]) -> Result<Viewer, u16> {
+    async fn status(access: &AccessConfig, peer: IpAddr, given: Given<'_>) -> Result<Viewer, u16> {
         let mut headers = HeaderMap::new();
         for (name, value) in given {
             headers.append(*name, HeaderValue::from_str(value).unwrap());
@@ -125,7 +128,7 @@ mod tests {
     async fn header_names_a_viewer_if_a_proxy_sends_it_once() {
         let access = behind_a_proxy();
         let named = |name: &str| Ok(Viewer::Named(name.to_owned()));
-        let cases: [(&str, IpAddr, &[(&'static str, &str)], Result<Viewer, u16>); 5] = [
+        let cases: [(&str, IpAddr, Given<'_>, Result<Viewer, u16>); 5] = [
             ("a proxy", PROXY, &[("x-forwarded-user", "ann")], named("ann")),
             ("a stranger with a name", STRANGER, &[("x-forwarded-user", "ann")], Err(401)),
             ("a proxy without a name", PROXY, &[], Err(401)),

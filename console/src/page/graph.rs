@@ -99,7 +99,10 @@ mod tests {
     use super::*;
     use crate::model::TaskResource;
 
-    fn task(names: &[&str], arrows: &[(&str, &str, &str)]) -> Task {
+    /// From, to, and on what.
+    type Arrows<'a> = &'a [(&'a str, &'a str, &'a str)];
+
+    fn task(names: &[&str], arrows: Arrows<'_>) -> Task {
         let resource = |name: &&str| TaskResource { name: (*name).to_owned(), ..TaskResource::default() };
         let arrow = |(from, to, on): &(&str, &str, &str)| Arrow {
             from: (*from).to_owned(),
@@ -112,7 +115,7 @@ mod tests {
 
     #[test]
     fn resource_stands_below_all_that_come_before_it() {
-        let cases: [(&str, &[(&str, &str, &str)], [usize; 3]); 4] = [
+        let cases: [(&str, Arrows<'_>, [usize; 3]); 4] = [
             ("none", &[], [0, 0, 0]),
             ("a chain", &[("a", "b", "creation"), ("b", "c", "creation")], [0, 1, 2]),
             ("a deletion", &[("c", "a", "deletion")], [0, 0, 0]),
