@@ -8,6 +8,8 @@ use lifecycle_language::scope::Scope;
 
 use crate::fetch::CallRecord;
 
+pub mod parts;
+
 /// The report of one pass: what it evaluated, decided, wrote and called.
 #[derive(Debug)]
 pub struct PassReport {

@@ -5,17 +5,19 @@
 
 mod build;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
-
-use lifecycle_core::bundle::report::ObjectReport;
 
 use super::diff::ObjectDiff;
 use crate::redact::Redactor;
 use crate::transport::memory::ApplyResult;
 
+pub use crate::pass::parts::{
+    ActionTrace, CaptureTrace, DecisionTrace, GateTrace, MemberTrace, PreconditionTrace, PrunedTrace, ReadingTrace,
+    ResourceTrace,
+};
 pub use build::Recording;
 
 /// The trace of one pass: what it read, decided, called and changed.
@@ -128,191 +130,6 @@ pub struct ParamSource {
     /// Whether the param has its default in place of a value of the source.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_default: bool,
-}
-
-/// The result of a precondition.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct PreconditionTrace {
-    /// The name of the precondition in the task.
-    pub name: String,
-    /// Whether the precondition could be evaluated: `success` or `failed`.
-    pub status: &'static str,
-    /// Whether the precondition is met.
-    pub matched: bool,
-    /// Why the precondition could not be evaluated.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
-    /// The values captured from the response.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub captures: Vec<CaptureTrace>,
-}
-
-/// A value that a precondition captured from an API's answer.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[expect(missing_docs, reason = "named as in the task")]
-pub struct CaptureTrace {
-    pub name: String,
-    pub value: Value,
-}
-
-/// The result of a resource.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ResourceTrace {
-    /// The resource's name in the task.
-    pub name: String,
-    /// The kind of the object that the resource manages.
-    pub kind: String,
-    /// The namespace of that object; empty if it has none.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub namespace: String,
-    /// The name of that object in Kubernetes.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub resource_name: String,
-    /// The result in the Go adapter's words: `success`, `skipped` or `failed`.
-    pub status: &'static str,
-    /// `create`, `update`, `recreate`, `delete` or `skip`; empty if the resource failed before a decision.
-    pub operation: &'static str,
-    /// The effect of the decision, such as `created`, `deleting` or `waiting`.
-    pub result: &'static str,
-    /// The reason of the decision.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-    /// The error of a failed resource.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
-    /// The object before its deletion.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub discovered_state: Option<Value>,
-}
-
-/// The decision about a resource.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct DecisionTrace {
-    /// The resource's name in the task.
-    pub resource: String,
-    /// The decision, such as `create` or `skip`.
-    pub decision: &'static str,
-    /// The reason, from a closed set.
-    pub reason: &'static str,
-    /// The reason as a sentence.
-    pub because: String,
-    /// The number of the matching row of the decision table.
-    pub row: &'static str,
-    /// The condition of that row.
-    pub condition: &'static str,
-    /// The change of conditions that would make a later row of the decision table match.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub otherwise: Option<&'static str>,
-    /// Whether nothing of the resource is left to delete or disown.
-    pub finalized: bool,
-    /// The gates that were evaluated, in order.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub gates: Vec<GateTrace>,
-    /// The number of live objects that the resource owned before the pass.
-    pub versions: usize,
-    /// The former versions that `retention` deleted.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub pruned: Vec<PrunedTrace>,
-    /// What became of the objects of a bundle.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub objects: Vec<MemberTrace>,
-    /// Warnings to the author of the task.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub warnings: Vec<String>,
-}
-
-/// An object of a bundle.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct MemberTrace {
-    /// The object, such as `Deployment.apps team/web`.
-    pub object: String,
-    /// The step in which it was handled, such as `wave 0`.
-    pub step: String,
-    /// The decision with its reason; empty if the pass decided nothing.
-    pub decision: String,
-    /// The number of the matching row of the table of bundles; empty if the pass decided nothing.
-    pub row: &'static str,
-    /// What became of the object.
-    pub effect: &'static str,
-    /// Whether the object is ready.
-    pub readiness: &'static str,
-    /// Why it is not ready, or why it failed; empty if there is nothing to say.
-    pub why: String,
-}
-
-impl MemberTrace {
-    fn of(member: &ObjectReport) -> Self {
-        let (readiness, why) = member.readiness();
-        let failure = member.effect.failure().map(ToString::to_string);
-        let verdict = member.verdict.as_ref();
-        Self {
-            object: member.identity.to_string(),
-            step: member.step.to_string(),
-            decision: verdict.map(|(_, decision)| decision.to_string()).unwrap_or_default(),
-            row: verdict.map(|(row, _)| row.number()).unwrap_or_default(),
-            effect: member.effect.as_str(),
-            readiness,
-            why: failure.unwrap_or_else(|| why.to_owned()),
-        }
-    }
-}
-
-/// A former version that `retention` deleted.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct PrunedTrace {
-    /// The name of the deleted object.
-    pub name: String,
-    /// The limits of `retention` that it exceeded.
-    pub because: String,
-}
-
-/// A gate that was evaluated.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct GateTrace {
-    /// The resource that the gate belongs to, if it is another one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub resource: Option<String>,
-    /// The name of the gate, such as `create` or `delete`.
-    pub gate: String,
-    /// The result of the gate, as text.
-    pub answer: String,
-    /// The other resources for which a gate that does not hold waits.
-    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
-    pub awaits: BTreeSet<String>,
-    /// The CEL expression of the gate, as the task writes it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub expression: Option<String>,
-    /// The values that the expression read.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub readings: Vec<ReadingTrace>,
-}
-
-/// A value that a gate read.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct ReadingTrace {
-    /// The path, as the expression writes it.
-    pub path: String,
-    /// The value at the path, shortened for display.
-    pub value: String,
-}
-
-/// The result of a post action.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct ActionTrace {
-    /// The name of the post action in the task.
-    pub name: String,
-    /// The result in the Go adapter's words: `success`, `skipped` or `failed`.
-    pub status: &'static str,
-    /// Whether the action was skipped.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub skipped: bool,
-    /// Why the action was skipped.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-    /// The reason why the action failed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
 }
 
 /// A JSON body that phase 4 sent.

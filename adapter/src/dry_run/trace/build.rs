@@ -7,24 +7,22 @@
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
-use lifecycle_core::decision::{Decision, SkipReason, WaitReason};
+use lifecycle_core::decision::Decision;
 use lifecycle_core::event::LifecycleEvent;
-use lifecycle_core::outcome::{GateRecord, Outcome, OutcomeResult};
+use lifecycle_core::outcome::Outcome;
 use lifecycle_core::post::{ActionEnd, ActionResult};
 use lifecycle_core::precondition::{PreconditionResult, Verdict};
 use lifecycle_core::stage::Phase;
 use lifecycle_core::task::{Param, Task};
-use lifecycle_language::cel::one_line;
 use serde_json::{Map, Value};
 
 use super::{
-    ActionTrace, CaptureTrace, DecisionTrace, EventTrace, GateTrace, MemberTrace, OperationTrace, ParamSource,
-    PhaseStatus, PhaseTrace, PreconditionTrace, PrunedTrace, RESOURCE_NOT_FOUND, ReadingTrace, ReportTrace,
-    RequestTrace, ResourceTrace, Trace,
+    ActionTrace, CaptureTrace, DecisionTrace, EventTrace, OperationTrace, ParamSource, PhaseStatus, PhaseTrace,
+    PreconditionTrace, RESOURCE_NOT_FOUND, ReportTrace, RequestTrace, ResourceTrace, Trace,
 };
 use crate::dry_run::diff;
 use crate::fetch::CallRecord;
-use crate::pass::{PassReport, PassStatus};
+use crate::pass::{PassReport, PassStatus, parts};
 use crate::redact::{self, Redactor};
 use crate::transport::memory::Operation;
 
@@ -61,21 +59,6 @@ impl Recording<'_> {
         let report = self.report;
         let redactor = Redactor::of(self.task, &report.scope, self.before.iter().chain(self.after));
         let post = report.post.as_ref();
-        let mut errors = std::collections::BTreeMap::<_, String>::new();
-        for error in report.errors() {
-            let text = errors.entry(error.phase.as_str()).or_default();
-            text.push_str(if text.is_empty() { "" } else { "; " });
-            text.push_str(&error.to_string());
-        }
-        let mut warnings: Vec<String> = report
-            .replaced
-            .iter()
-            .map(|error| format!("param {}: its default is used: {}", error.step, error.message))
-            .collect();
-        warnings.extend(report.preconditions.iter().flat_map(|result| {
-            result.warnings.iter().map(|warning| format!("precondition {}: {warning}", result.name))
-        }));
-        warnings.extend(post.iter().flat_map(|post| post.warnings.iter().cloned()));
         let mut trace = Trace {
             event: self.event(),
             status: if report.status() == PassStatus::Failed { "failed" } else { "success" },
@@ -85,17 +68,17 @@ impl Recording<'_> {
             failed_param: report.params_error.as_ref().map(|error| error.step.clone()),
             preconditions: report.preconditions.iter().map(precondition).collect(),
             resources: report.outcomes.iter().map(|outcome| self.resource(outcome)).collect(),
-            decisions: report.outcomes.iter().map(|outcome| self.decision(outcome)).collect(),
+            decisions: report.outcomes.iter().map(|outcome| DecisionTrace::of(outcome, self.task)).collect(),
             diffs: diff::compare(self.before, self.after, &redactor),
             discovered_resources: match report.scope.get("resources").map(|value| redactor.value(&with_integers(value)))
             {
                 Some(Value::Object(resources)) => resources,
                 Some(_) | None => Map::new(),
             },
-            post_actions: post.iter().flat_map(|post| &post.actions).map(action).collect(),
+            post_actions: post.iter().flat_map(|post| &post.actions).map(ActionTrace::of).collect(),
             reports: report.calls.iter().filter_map(sent_report).collect(),
-            errors,
-            warnings,
+            errors: parts::errors(report),
+            warnings: parts::warnings(report),
             api_requests: self.requests(),
             transport_operations: self.operations.iter().map(operation).collect(),
         };
@@ -178,23 +161,11 @@ impl Recording<'_> {
     }
 
     fn resource(&self, outcome: &Outcome) -> ResourceTrace {
-        let failure = outcome.failure();
         let discovered_state = match outcome.decision {
             Decision::Delete => self.object_before(outcome).cloned(),
             _ => None,
         };
-        ResourceTrace {
-            name: outcome.resource.clone(),
-            kind: outcome.kind.kind.clone(),
-            namespace: outcome.namespace.clone(),
-            resource_name: outcome.name.clone(),
-            status: status(outcome),
-            operation: operation_word(&outcome.decision),
-            result: outcome.result.as_str(),
-            reason: failure.is_none().then(|| outcome.reason()),
-            error: failure.map(ToString::to_string),
-            discovered_state,
-        }
+        ResourceTrace { discovered_state, ..ResourceTrace::of(outcome) }
     }
 
     fn object_before(&self, outcome: &Outcome) -> Option<&Value> {
@@ -206,43 +177,6 @@ impl Recording<'_> {
                 && is_it("/metadata/namespace", object, &outcome.namespace)
                 && is_it("/metadata/name", object, &outcome.name)
         })
-    }
-
-    fn decision(&self, outcome: &Outcome) -> DecisionTrace {
-        let expression = |gate: &GateRecord| {
-            let name = gate.resource.as_ref().unwrap_or(&outcome.resource);
-            let resource = self.task.resources.iter().find(|resource| resource.name == *name);
-            resource.and_then(|resource| resource.gates.expression(&gate.name))
-        };
-        let gates = outcome.gates.iter().map(|gate| GateTrace {
-            resource: gate.resource.clone(),
-            gate: gate.name.clone(),
-            answer: gate.answer_text(),
-            awaits: gate.awaits.clone(),
-            expression: expression(gate).map(|expression| one_line(expression.source())),
-            readings: gate
-                .readings
-                .iter()
-                .map(|reading| ReadingTrace { path: reading.path.clone(), value: reading.value.clone() })
-                .collect(),
-        });
-        let pruned = outcome.pruned.iter();
-        let pruned = pruned.map(|pruned| PrunedTrace { name: pruned.name.clone(), because: pruned.because.clone() });
-        DecisionTrace {
-            resource: outcome.resource.clone(),
-            row: outcome.row.number(),
-            condition: outcome.row.condition(),
-            otherwise: outcome.otherwise(),
-            decision: outcome.decision.kind(),
-            reason: outcome.decision.reason(),
-            because: outcome.reason(),
-            finalized: outcome.finalized,
-            gates: gates.collect(),
-            versions: outcome.versions,
-            pruned: pruned.collect(),
-            objects: outcome.bundle.iter().flat_map(|bundle| &bundle.objects).map(MemberTrace::of).collect(),
-            warnings: outcome.warnings.iter().map(ToString::to_string).collect(),
-        }
     }
 
     /// Lists the calls, each with the step that made it. Phases 2 and 4 stop at the first failed call, so that
@@ -288,58 +222,8 @@ fn made_a_call(action: &ActionResult) -> bool {
 
 fn precondition(result: &PreconditionResult) -> PreconditionTrace {
     let captures = result.captures.iter();
-    PreconditionTrace {
-        name: result.name.clone(),
-        status: if result.error.is_some() { "failed" } else { "success" },
-        matched: result.met,
-        error: result.error.clone(),
-        captures: captures
-            .map(|(name, value)| CaptureTrace { name: name.clone(), value: with_integers(value) })
-            .collect(),
-    }
-}
-
-/// The status of a resource as the Go adapter's traces spell it: `success`, `skipped` or `failed`.
-fn status(outcome: &Outcome) -> &'static str {
-    match (&outcome.result, &outcome.decision) {
-        (OutcomeResult::Failed(_), _) => "failed",
-        (
-            _,
-            Decision::Skip(
-                SkipReason::WhenFalse
-                | SkipReason::CreateGateFalse
-                | SkipReason::ApplyGateFalse
-                | SkipReason::NotOurs
-                | SkipReason::EarlierFailure,
-            )
-            | Decision::Wait(WaitReason::NotYet(_)),
-        ) => "skipped",
-        _ => "success",
-    }
-}
-
-/// The decision as the Go adapter's traces spell it, such as `create`.
-fn operation_word(decision: &Decision) -> &'static str {
-    match decision {
-        Decision::Create | Decision::CreateVersion(_) => "create",
-        Decision::Update { .. } => "update",
-        Decision::Patch(_) => "patch",
-        Decision::Disown(_) => "disown",
-        Decision::Recreate { .. } => "recreate",
-        Decision::Delete | Decision::Wait(WaitReason::Deleting) | Decision::Skip(SkipReason::AlreadyAbsent) => "delete",
-        Decision::Wait(WaitReason::Terminating | WaitReason::DisownPending(_) | WaitReason::NotYet(_))
-        | Decision::Skip(_) => "skip",
-        Decision::Fail(_) => "",
-    }
-}
-
-fn action(result: &ActionResult) -> ActionTrace {
-    let (status, reason, error) = match &result.end {
-        ActionEnd::Executed => ("success", None, None),
-        ActionEnd::Skipped(reason) => ("skipped", Some(reason.clone()), None),
-        ActionEnd::Failed(message) => ("failed", None, Some(message.clone())),
-    };
-    ActionTrace { name: result.name.clone(), status, skipped: status == "skipped", reason, error }
+    let captures = captures.map(|(name, value)| CaptureTrace { name: name.clone(), value: with_integers(value) });
+    PreconditionTrace { captures: captures.collect(), ..PreconditionTrace::of(result) }
 }
 
 /// The value with whole numbers as integers. Variables hold every JSON number as a double, which Go prints as
