@@ -4,7 +4,7 @@
 //! puts the types into its own file's type, and so gets the keys' descriptions in its schema as well.
 
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use lifecycle_config::address;
@@ -15,6 +15,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tracing::metadata::LevelFilter;
 
+use crate::access::Access;
 use crate::files;
 use crate::logging::{Format, LogSettings, Output};
 use crate::program::print;
@@ -88,6 +89,21 @@ pub fn health_listen(r: &mut Resolver<'_>, listen: Option<&str>) -> SocketAddr {
 #[must_use]
 pub fn metrics_listen(r: &mut Resolver<'_>, listen: Option<&str>) -> SocketAddr {
     r.listen("metrics.listen", listen).unwrap_or(address::all_interfaces(9090))
+}
+
+/// Resolves who may read a page, from the keys `token_file` and `anonymous` of the page's section.
+#[must_use]
+pub fn access(r: &mut Resolver<'_>, section: &str, token_file: Option<&str>, anonymous: bool) -> Access {
+    match (token_file.filter(|file| !file.is_empty()), anonymous) {
+        (Some(_), true) => {
+            let key = Place::of_keys(section).key("anonymous");
+            r.error(key, format!("contradicts {section}.token_file"), "keep one of the two");
+            Access::Off
+        }
+        (Some(file), false) => Access::Token(PathBuf::from(file)),
+        (None, true) => Access::Anonymous,
+        (None, false) => Access::Off,
+    }
 }
 
 /// Reads the configuration file, and parses it by its name and text. Without a path it parses an empty one, which

@@ -1,6 +1,5 @@
 //! Applies defaults, parses units, and checks rules that the JSON Schema cannot express.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use lifecycle_config::settings::Resolver;
@@ -8,7 +7,7 @@ use lifecycle_service::logging::Output;
 use lifecycle_service::settings;
 
 use super::spec::ExporterSpec;
-use super::{Access, Config, DetailsConfig, Environment};
+use super::{Config, DetailsConfig, Environment};
 
 mod database;
 mod kinds;
@@ -32,16 +31,7 @@ pub(super) fn resolve(spec: &ExporterSpec, mut resolver: Resolver<'_>, environme
         spec.metrics.reconciliation_stuck_threshold.as_deref(),
         10 * MINUTE,
     );
-    let token_file = spec.stuck.token_file.as_ref().filter(|file| !file.is_empty());
-    let stuck_access = match (token_file, spec.stuck.anonymous) {
-        (Some(_), true) => {
-            r.error("stuck.anonymous", "contradicts stuck.token_file", "keep one of the two");
-            Access::Off
-        }
-        (Some(file), false) => Access::Token(PathBuf::from(file)),
-        (None, true) => Access::Anonymous,
-        (None, false) => Access::Off,
-    };
+    let stuck_access = settings::access(r, "stuck", spec.stuck.token_file.as_deref(), spec.stuck.anonymous);
     let log = settings::log(r, &spec.log, Output::Stderr);
     let kinds = kinds(r, spec, stuck_after);
     let (health, metrics, details) = (&spec.health, &spec.metrics, &spec.details);
