@@ -1,6 +1,6 @@
 //! The HTTP servers for probes and metrics.
 //!
-//! In: an address, and the state to show. Out: `/healthz`, `/readyz` and `/config` on one port, `/metrics` on
+//! In: an address, and the state to show. Out: `/healthz`, `/readyz` and further pages on one port, `/metrics` on
 //! another. Fails if an address cannot be bound.
 
 use std::future::ready;
@@ -15,13 +15,24 @@ use tokio_util::sync::CancellationToken;
 
 use crate::metrics::SharedMetrics;
 
+pub mod passes;
 mod readiness;
 
 pub use readiness::Readiness;
 
 const PROGRAM: &str = "hyperfleet-adapter";
 
-/// Serves the probes and, if `config` is given, the redacted configuration as YAML.
+/// The page of the redacted configuration.
+#[must_use]
+pub fn config_page(yaml: Arc<str>) -> Page {
+    Page {
+        path: "/config",
+        about: "the merged configuration, with secrets redacted",
+        methods: any(move || ready(([(CONTENT_TYPE, "application/yaml")], yaml.to_string()))),
+    }
+}
+
+/// Serves the probes and `pages`.
 ///
 /// # Errors
 /// The address cannot be bound.
@@ -29,14 +40,9 @@ pub async fn serve_health(
     address: SocketAddr,
     stop: CancellationToken,
     readiness: Readiness,
-    config: Option<Arc<str>>,
+    pages: impl IntoIterator<Item = Page>,
 ) -> Result<Server, ListenError> {
-    let config = config.map(|yaml| Page {
-        path: "/config",
-        about: "the merged configuration, with secrets redacted",
-        methods: any(move || ready(([(CONTENT_TYPE, "application/yaml")], yaml.to_string()))),
-    });
-    servers::serve_health(PROGRAM, address, stop, move || readiness.report(), config).await
+    servers::serve_health(PROGRAM, address, stop, move || readiness.report(), pages).await
 }
 
 /// Serves the metrics.

@@ -34,6 +34,7 @@ use lifecycle_core::task::Task;
 use lifecycle_core::task::compile::{Compiled, Surroundings, compile};
 use lifecycle_core::task::spec::TaskSpec;
 use lifecycle_language::template::Template;
+use lifecycle_service::access::Access;
 use lifecycle_service::logging::LogSettings;
 use serde_json::Value;
 
@@ -76,6 +77,8 @@ pub struct AdapterConfig {
     pub workers: NonZeroUsize,
     /// The address at which the adapter accepts `CloudEvents` over HTTP, if it does.
     pub http_listen: Option<SocketAddr>,
+    /// The pages `/passes` and `/task`.
+    pub passes: PassesConfig,
     /// The address of the health server.
     pub health_listen: SocketAddr,
     /// The address of the metrics server.
@@ -84,6 +87,17 @@ pub struct AdapterConfig {
     pub values: Value,
     /// The merged file with secrets redacted, for logs and for `/config`.
     pub redacted: Value,
+}
+
+/// The pages of the last passes and of the task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PassesConfig {
+    /// The clients that may read the pages; without any, no pass is kept.
+    pub access: Access,
+    /// The most passes that are kept.
+    pub keep: usize,
+    /// The most bytes of the kept passes.
+    pub max_bytes: usize,
 }
 
 /// The client of the HyperFleet API.

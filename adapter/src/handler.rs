@@ -20,6 +20,7 @@ use crate::api::Api;
 use crate::dispatch::{Handled, Handler};
 use crate::metrics::{EventStatus, Metrics, Phase, PreconditionResult, WriteResult};
 use crate::pass::{PassReport, PassStatus};
+use crate::passes::{Ended, Passes};
 use crate::pipeline::Pipeline;
 use crate::trace;
 use crate::transport::Transport;
@@ -42,6 +43,7 @@ pub struct PassHandler<T, A> {
     metrics: Arc<Metrics>,
     subscription: String,
     clock: fn() -> Timestamp,
+    passes: Option<Arc<Passes>>,
 }
 
 impl<T: Transport, A: Api> PassHandler<T, A> {
@@ -52,7 +54,15 @@ impl<T: Transport, A: Api> PassHandler<T, A> {
         subscription: String,
         clock: fn() -> Timestamp,
     ) -> Self {
-        Self { pipeline, metrics, subscription, clock }
+        Self { pipeline, metrics, subscription, clock, passes: None }
+    }
+
+    /// Keeps each pass for the page of passes, with what its gates read.
+    #[must_use]
+    pub fn keeping(mut self, passes: Arc<Passes>) -> Self {
+        self.pipeline.keep_readings = true;
+        self.passes = Some(passes);
+        self
     }
 }
 
@@ -71,6 +81,10 @@ impl<T: Transport, A: Api> Handler for PassHandler<T, A> {
         let report = work.instrument(span.clone()).await;
         drop(in_flight);
         self.count(&report, begun);
+        if let Some(passes) = &self.passes {
+            let (task, trace_id, took) = (&self.pipeline.task, trace.trace_id(), begun.elapsed());
+            passes.keep(&Ended { event: &event, now, took, trace_id, task, report: &report });
+        }
         if report.status() == PassStatus::Failed {
             trace::mark_failed(&span, "a phase failed");
         }

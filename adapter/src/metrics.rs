@@ -277,6 +277,12 @@ impl Metrics {
         self.events_waiting.set(i64::try_from(waiting).unwrap_or(i64::MAX));
     }
 
+    /// The numbers of running passes and of waiting events.
+    #[must_use]
+    pub fn in_flight(&self) -> (i64, i64) {
+        (self.events_in_flight.get(), self.events_waiting.get())
+    }
+
     /// Counts a waiting event that a newer one replaced.
     pub fn event_coalesced(&self) {
         self.events_coalesced.inc();

@@ -56,6 +56,8 @@ pub struct Pipeline<T, A> {
     pub api: A,
     /// Whether reports contain the HTTP calls of a pass and the values that its gates read, for traces.
     pub keep_account: bool,
+    /// Whether reports contain the values that gates read, although the log does not show them.
+    pub keep_readings: bool,
 }
 
 impl<T: Transport, A: Api> Pipeline<T, A> {
@@ -198,7 +200,7 @@ impl<T: Transport, A: Api> Pipeline<T, A> {
 
     fn planner(&self, stamp: Stamp) -> Planner<'_> {
         // Recording what gates read costs time, so do it only if a trace or a debug line shows the result.
-        let explains = self.keep_account || tracing::enabled!(tracing::Level::DEBUG);
+        let explains = self.keep_account || self.keep_readings || tracing::enabled!(tracing::Level::DEBUG);
         Planner::new(&self.task, stamp).keep_readings(explains)
     }
 

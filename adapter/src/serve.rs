@@ -21,6 +21,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use axum::body::Bytes;
 use http::header::USER_AGENT;
 use jiff::Timestamp;
 use lifecycle_api_client::{RetryPolicy, Settings, TokenSettings};
@@ -29,6 +30,8 @@ use lifecycle_core::decision::{Decision, FailReason};
 use lifecycle_core::host::Host;
 use lifecycle_core::task::{ParamSource, Resource, Task, TransportKind};
 use lifecycle_maestro::Maestro;
+use lifecycle_service::access::Access;
+use lifecycle_service::logging;
 use lifecycle_service::shutdown;
 use lifecycle_service::version::Version;
 use serde_json::json;
@@ -48,6 +51,8 @@ use crate::dispatch::{DispatchOptions, Dispatcher, Drained, Handler};
 use crate::handler::{self, PassHandler};
 use crate::input_metrics::CountedInput;
 use crate::metrics::{MetricIdentity, Metrics};
+use crate::order;
+use crate::passes::Passes;
 use crate::pipeline::Pipeline;
 use crate::transport::kubernetes::{self, KubernetesTransport};
 use crate::transport::maestro::{self, MaestroTransport};
@@ -103,11 +108,24 @@ pub async fn serve(setup: Setup, workers: &Handle) -> anyhow::Result<()> {
     if let Some(broker) = broker.as_ref().filter(|broker| broker.log_config) {
         tracing::info!(broker = ?broker, "Broker configuration");
     }
-    let health = admin::serve_health(config.health_listen, stop.clone(), readiness.clone(), shown).await?;
+    let passes = Arc::new(Passes::new(config.passes.keep, config.passes.max_bytes));
+    let shows_passes = config.passes.access != Access::Off;
+    let account = admin::passes::Source {
+        identity: logging::Identity::of(&config.name),
+        access: config.passes.access.clone(),
+        started: Timestamp::now(),
+        passes: Arc::clone(&passes),
+        task: if shows_passes { order::page(&config.name, &loaded.task).to_string().into() } else { Bytes::new() },
+        readiness: readiness.clone(),
+        metrics: Arc::clone(&metrics),
+        stop: stop.clone(),
+    };
+    let pages = shown.map(admin::config_page).into_iter().chain(admin::passes::pages(account));
+    let health = admin::serve_health(config.health_listen, stop.clone(), readiness.clone(), pages).await?;
     let exposed = admin::serve_metrics(config.metrics_listen, Arc::clone(&metrics)).await?;
     readiness.config_loaded();
 
-    let adapting = adapt(setup, Arc::clone(&metrics), readiness, stop);
+    let adapting = adapt(setup, Arc::clone(&metrics), shows_passes.then_some(passes), readiness, stop);
     let ended = AbortOnDropHandle::new(workers.spawn(adapting)).await.context("the adapter panicked")?;
     metrics.shutting_down();
     tokio::join!(exposed.stop(CLOSE_TIMEOUT), health.stop(CLOSE_TIMEOUT));
@@ -123,6 +141,7 @@ pub async fn serve(setup: Setup, workers: &Handle) -> anyhow::Result<()> {
 async fn adapt(
     setup: Setup,
     metrics: Arc<Metrics>,
+    passes: Option<Arc<Passes>>,
     readiness: Readiness,
     stop: CancellationToken,
 ) -> anyhow::Result<()> {
@@ -177,6 +196,10 @@ async fn adapt(
         subscription,
         Timestamp::now,
     );
+    let handler = match passes {
+        Some(passes) => handler.keeping(passes),
+        None => handler,
+    };
     let counted = Arc::new(CountedInput::new(Arc::clone(&metrics), topic));
     let intake = supervisor.intake();
     let dispatcher = Dispatcher::new(Arc::new(handler), options, counted, intake.clone());
@@ -336,6 +359,7 @@ fn pipeline<T, A>(loaded: Loaded, environment: &Environment, transport: T, api: 
         transport,
         api,
         keep_account: false,
+        keep_readings: false,
     }
 }
 

@@ -90,6 +90,7 @@ impl Timeline {
             transport: MemoryTransport::new(start),
             api: CannedApi::new(None, answers),
             keep_account: false,
+            keep_readings: false,
         };
         let event = input::read_event(&example.join("event.json")).unwrap();
         Self { pipeline, event, start, run_time, changes: Vec::new(), decisions: BTreeMap::new() }

@@ -48,10 +48,20 @@ impl Readiness {
         self.0.stranger.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Whether the adapter takes events: it is subscribed, and every dependency answers.
+    pub(crate) fn takes_events(&self) -> bool {
+        self.0.broker.load(Ordering::Acquire) && self.unavailable().is_none()
+    }
+
+    /// The dependency that is unavailable, and the reason.
+    pub(crate) fn unavailable(&self) -> Option<String> {
+        self.0.unavailable.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// The response to a readiness probe.
     pub(crate) fn report(&self) -> probes::Readiness {
         let (broker, config) = (self.0.broker.load(Ordering::Acquire), self.0.config.load(Ordering::Acquire));
-        let unavailable = self.0.unavailable.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let unavailable = self.unavailable();
         probes::Readiness {
             checks: [("broker", broker), ("config", config)].into(),
             problem: unavailable

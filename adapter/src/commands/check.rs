@@ -82,7 +82,7 @@ fn machine_readable(diagnostics: &Diagnostics, task: Option<&Task>, graph: &Grap
                 if let Some(members) = lifecycle_check::members::members(reach.resource) {
                     value["members"]["graph"] = Value::from(graph::waves(&members));
                 }
-                value["waits"] = order::value(&order);
+                value["waits"] = crate::order::value(&order);
             }
             value
         });

@@ -24,7 +24,7 @@ const URLS: [&str; 3] = [
 ];
 
 /// The order of the top-level keys in the dump, which is the Go adapter's; other keys follow.
-const TOP: [&str; 16] = [
+const TOP: [&str; 17] = [
     "post",
     "log",
     "adapter",
@@ -39,6 +39,7 @@ const TOP: [&str; 16] = [
     "shutdown_grace",
     "workers",
     "inputs",
+    "passes",
     "health",
     "metrics",
 ];

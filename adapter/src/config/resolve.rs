@@ -20,14 +20,19 @@ use lifecycle_service::settings;
 use serde_json::Value;
 use url::Url;
 
-use super::spec::{AdapterSpec, ApiSpec, AuthSpec, KubernetesSpec};
+use super::spec::{AdapterSpec, ApiSpec, AuthSpec, KubernetesSpec, PassesSpec};
 use super::version::{Agreement, compare};
-use super::{AdapterConfig, ApiConfig, AuthConfig, KubernetesConfig};
+use super::{AdapterConfig, ApiConfig, AuthConfig, KubernetesConfig, PassesConfig};
 use super::{dump, maestro, signing};
 
 const SECOND: Duration = Duration::from_secs(1);
 /// The most threads that handle events: more wake each other more than they help.
 const MAX_WORKERS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(63);
+
+/// The most passes that a person pages through.
+const MOST_PASSES: usize = 10_000;
+const KIB: usize = 1024;
+const MIB: usize = 1024 * KIB;
 
 fn nanoseconds(text: &str) -> Option<i64> {
     parse_nanoseconds(text, Units::Go).ok()
@@ -68,6 +73,7 @@ pub(super) fn resolve(
         shutdown_grace: r.duration("shutdown_grace", spec.shutdown_grace.as_deref(), 25 * SECOND),
         workers: r.within("workers", spec.workers, NonZeroUsize::MIN, &(NonZeroUsize::MIN..=MAX_WORKERS)),
         http_listen: http.and_then(|http| r.listen("inputs.http.listen", http.listen.as_deref())),
+        passes: passes(r, &spec.passes.clone().unwrap_or_default()),
         health_listen: settings::health_listen(r, spec.health.as_ref().and_then(|health| health.listen.as_deref())),
         metrics_listen: settings::metrics_listen(
             r,
@@ -194,6 +200,15 @@ fn kubernetes(r: &mut Resolver<'_>, spec: KubernetesSpec) -> KubernetesConfig {
         kube_config_path: spec.kube_config_path.filter(|text| !text.is_empty()).map(PathBuf::from),
         qps: Some(qps).filter(|qps| *qps > 0.0),
         burst: (burst > 0).then(|| u32::try_from(burst).unwrap_or(u32::MAX)),
+    }
+}
+
+fn passes(r: &mut Resolver<'_>, spec: &PassesSpec) -> PassesConfig {
+    PassesConfig {
+        access: settings::access(r, "passes", spec.token_file.as_deref(), spec.anonymous),
+        keep: r.within("passes.keep", spec.keep, 1000, &(1..=MOST_PASSES)),
+        // With less than 64 KiB, an eighth would not have room for the texts of one pass.
+        max_bytes: r.within("passes.max_bytes", spec.max_bytes, 8 * MIB, &(64 * KIB..=64 * MIB)),
     }
 }
 

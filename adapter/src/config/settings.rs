@@ -91,6 +91,7 @@ const SETTINGS: &[Setting] = &[
     Setting::text("clients.kubernetes.burst", "kubernetes-burst", &["HYPERFLEET_KUBERNETES_BURST"]),
     // Keys of this adapter only. The variables are those of the other programs, and no variable of the Go adapter.
     Setting::variable("signing.key_file", &["HYPERFLEET_SIGNING_KEY_FILE"]),
+    Setting::variable("passes.token_file", &["HYPERFLEET_PASSES_TOKEN_FILE"]),
     Setting::text("workers", "workers", &["HYPERFLEET_WORKERS"]),
     Setting::text("health.listen", "health-listen", &["HYPERFLEET_HEALTH_LISTEN"]),
     Setting::text("metrics.listen", "metrics-listen", &["HYPERFLEET_METRICS_LISTEN"]),

@@ -41,7 +41,9 @@ pub struct AdapterSpec {
     pub workers: Option<NonZeroUsize>,
     /// Inputs of events beside the broker.
     pub inputs: Option<InputsSpec>,
-    /// The server of health probes.
+    /// The pages of the last passes and of the task, `/passes` and `/task`; off by default.
+    pub passes: Option<PassesSpec>,
+    /// The server of health probes, which also serves those pages.
     pub health: Option<HealthSpec>,
     /// The server of Prometheus metrics.
     pub metrics: Option<MetricsSpec>,
@@ -153,6 +155,24 @@ pub struct SigningSpec {
     /// which the sweeper deletes nothing.
     #[schemars(required)]
     pub key_file: Option<String>,
+}
+
+/// The pages of the last passes and of the task.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PassesSpec {
+    /// A file that contains the token of `/passes` and `/task`. The adapter reads it at each request, so the token may
+    /// change.
+    pub token_file: Option<String>,
+    /// Whether the pages need no token; false by default. If it is false and there is no `token_file`, the pages are off,
+    /// and no pass is kept.
+    #[serde(default)]
+    pub anonymous: bool,
+    /// The most passes that `/passes` keeps, the newest; 1000 by default, 10000 at most.
+    pub keep: Option<usize>,
+    /// The most bytes of them, from 65536 to 67108864; 8388608 by default. One pass takes an eighth at most, and says what
+    /// it leaves out.
+    pub max_bytes: Option<usize>,
 }
 
 /// Inputs of events beside the broker.

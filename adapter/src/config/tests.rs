@@ -10,13 +10,14 @@ use lifecycle_config::diagnostics::{Diagnostics, Severity};
 use lifecycle_config::document;
 use lifecycle_core::api_call::RetryBackoff;
 use lifecycle_core::proof::Signer;
+use lifecycle_service::access::Access;
 use lifecycle_service::logging::{Format, Output};
 use proptest::prelude::*;
 use serde_json::json;
 use tracing::level_filters::LevelFilter;
 
 use super::settings::DEPLOYMENT;
-use super::{AdapterConfig, Environment, Flags, Loaded, Paths, check, dump, load, load_adapter};
+use super::{AdapterConfig, Environment, Flags, Loaded, PassesConfig, Paths, check, dump, load, load_adapter};
 use crate::field_types;
 
 const ADAPTER: &str = include_str!("tests/adapter.yaml");
@@ -442,6 +443,9 @@ const INVALID_FILES: &[Case] = &[
     ("invalid addresses", "adapter: {name: a}\nhealth: {listen: 8080}\nmetrics: {listen: \":http\"}\n", &[], &[]),
     ("too many workers", "adapter: {name: a}\nworkers: 65\n", &[], &[]),
     ("no workers", "adapter: {name: a}\nworkers: 0\n", &[], &[]),
+    ("passes for all and for a token", "adapter: {name: a}\npasses: {token_file: t, anonymous: true}\n", &[], &[]),
+    ("too many passes", "adapter: {name: a}\npasses: {keep: 10001, max_bytes: 67108865}\n", &[], &[]),
+    ("no passes", "adapter: {name: a}\npasses: {keep: 0, max_bytes: 8 MiB, kept: 1}\n", &[], &[]),
     ("a deadline of zero", "adapter: {name: a}\nevent_deadline: 0s\nshutdown_grace: -1s\n", &[], &[]),
     ("signing without a key", "adapter: {name: a}\nsigning: {}\n", &[], &[]),
     ("signing with an empty key", "adapter: {name: a}\nsigning: {key_file: \"\"}\n", &[], &[]),
@@ -495,6 +499,26 @@ fn invalid_deployment_files_are_diagnosed() {
         format!("##### {name}\n{text}{variables:?} {given:?}\n-----\n{}\n", adapter(text, variables, given).1)
     };
     insta::assert_snapshot!(INVALID_FILES.iter().map(render).collect::<Vec<_>>().join("\n"));
+}
+
+#[test]
+fn passes_are_shown_to_holders_of_the_token_or_to_all() {
+    let config = |passes: &str, variables: &[(&str, &str)]| {
+        valid(&format!("adapter: {{name: a}}\npasses: {{{passes}}}\n"), variables, &[]).passes
+    };
+    let token = || Access::Token("/token".into());
+    let from_variable = [("HYPERFLEET_PASSES_TOKEN_FILE", "/token")];
+    let cases = [
+        ("nothing", config("", &[]), Access::Off, 1000, 8 << 20),
+        ("an empty path", config("token_file: \"\"", &[]), Access::Off, 1000, 8 << 20),
+        ("limits alone", config("keep: 1, max_bytes: 65536", &[]), Access::Off, 1, 1 << 16),
+        ("a token", config("token_file: /token", &[]), token(), 1000, 8 << 20),
+        ("a variable", config("", &from_variable), token(), 1000, 8 << 20),
+        ("all", config("anonymous: true, keep: 10000, max_bytes: 67108864", &[]), Access::Anonymous, 10_000, 64 << 20),
+    ];
+    for (name, config, access, keep, max_bytes) in cases {
+        assert_eq!(config, PassesConfig { access, keep, max_bytes }, "{name}");
+    }
 }
 
 #[test]

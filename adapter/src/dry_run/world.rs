@@ -110,6 +110,7 @@ impl World {
             transport,
             api,
             keep_account: true,
+            keep_readings: true,
         };
         Ok(Self { pipeline, event, now, time, warnings })
     }

@@ -95,6 +95,8 @@ struct Effects {
     sent: Value,
     metrics: String,
     objects: Vec<Value>,
+    /// The page's text of the pass.
+    kept: String,
 }
 
 impl Effects {
@@ -106,23 +108,41 @@ impl Effects {
 
 /// Runs a pass for an event of a cluster.
 async fn handle(task: &Value, objects: &[Value], answers: Vec<(&'static str, u16, Value)>) -> Effects {
-    let surroundings = Surroundings { read: &|path| Err(format!("{path} is not there")), environment: &|_| None };
+    handle_in(task, &json!({}), objects, answers).await
+}
+
+/// Runs a pass with these environment variables.
+async fn handle_in(
+    task: &Value,
+    environment: &Value,
+    objects: &[Value],
+    answers: Vec<(&'static str, u16, Value)>,
+) -> Effects {
+    let variable = |name: &str| environment[name].as_str().map(str::to_owned);
+    let surroundings = Surroundings { read: &|path| Err(format!("{path} is not there")), environment: &variable };
     let compiled = compile("task.yaml", &task.to_string(), &surroundings);
     let task = compiled.task.unwrap_or_else(|| panic!("{}", compiled.diagnostics));
     let start: Timestamp = "2026-09-14T08:00:00Z".parse().unwrap();
     let requests = Requests::default();
     let pipeline = Pipeline {
         task: Arc::new(task),
-        host: lifecycle_core::host::Host { name: "tester".to_owned(), ..Default::default() },
+        host: lifecycle_core::host::Host {
+            name: "tester".to_owned(),
+            environment: environment.clone().into(),
+            ..Default::default()
+        },
         resource_id: None,
         signer: None,
         transport: MemoryTransport::new(start).with_objects(objects.iter().cloned()).unwrap(),
         api: FakeApi { answers, requests: Arc::clone(&requests) },
         keep_account: false,
+        keep_readings: false,
     };
     let identity = MetricIdentity { adapter: "tester".to_owned(), version: String::new(), commit: String::new() };
     let metrics = Arc::new(Metrics::new(&identity));
+    let passes = Arc::new(Passes::new(10, 1 << 20));
     let handler = PassHandler::new(pipeline, Arc::clone(&metrics), "tests".to_owned(), Timestamp::now);
+    let handler = handler.keeping(Arc::clone(&passes));
     let event = LifecycleEvent {
         event_id: "e-1".to_owned(),
         source: "tests".to_owned(),
@@ -150,6 +170,7 @@ async fn handle(task: &Value, objects: &[Value], answers: Vec<(&'static str, u16
         lines: lines.0.lock().unwrap_or_else(PoisonError::into_inner).clone(),
         metrics: metrics.expose(lifecycle_service::metrics::Exposition::Classic),
         objects: handler.pipeline.transport.objects(),
+        kept: String::from_utf8(passes.find(Some("c-1"), 1).texts[0].to_vec()).unwrap(),
     }
 }
 
@@ -364,5 +385,92 @@ async fn payload_claims_no_finalized_while_an_object_is_left_beside_an_unmet_pre
         assert_eq!(sent["conditions"][2]["reason"].as_str().unwrap_or_default(), reason, "{name}: {sent}");
         let expected = if reason.is_empty() { "True" } else { "False" };
         assert_eq!(sent["conditions"][2]["status"], expected, "{name}: {sent}");
+    }
+}
+
+#[tokio::test]
+async fn kept_pass_tells_what_the_log_tells() {
+    let with = |gate: &str| {
+        let mut task = task(&json!({ "preconditions": [{ "name": "ready", "expression": "true" }] }));
+        task["resources"][0]["lifecycle"] = json!({ "create": { "when": { "expression": gate } } });
+        task
+    };
+    let unmet = task(&json!({ "preconditions": [{ "name": "ready", "expression": "false" }] }));
+    let param = task(&json!({ "params": [{ "name": "size", "source": "event.nope", "required": true }] }));
+    let cluster = json!({ "name": "cluster", "source": get("/clusters/c-1") });
+    let gone = vec![(CLUSTER, 404, json!({ "code": "HYPERFLEET-NTF-001" }))];
+    let decision = |result: &str, decision: &str, answer: &str| {
+        vec![
+            ("/preconditions/0/matched", json!(true)),
+            ("/resources/0/name", json!("space")),
+            ("/resources/0/result", json!(result)),
+            ("/decisions/0/decision", json!(decision)),
+            ("/decisions/0/gates/0/gate", json!("create")),
+            ("/decisions/0/gates/0/answer", json!(answer)),
+            ("/decisions/0/gates/0/expression", json!("event.generation == 3")),
+            ("/decisions/0/gates/0/readings/0", json!({ "path": "event.generation", "value": "3.0" })),
+            ("/postActions/0/name", json!("report")),
+        ]
+    };
+    type Case = (&'static str, Value, Vec<(&'static str, u16, Value)>, &'static str, Vec<(&'static str, Value)>);
+    let cases: [Case; 5] = [
+        ("a creation", with("event.generation == 3"), vec![], "success", decision("created", "create", "holds")),
+        (
+            "a gate that fails",
+            with("event.nope == 3"),
+            vec![],
+            "failed",
+            vec![("/decisions/0/reason", json!("GateFailed")), ("/resources/0/status", json!("failed"))],
+        ),
+        ("a precondition that is not met", unmet, vec![], "skipped", vec![("/preconditions/0/matched", json!(false))]),
+        ("a param that fails", param, vec![], "failed", vec![("/failedParam", json!("size"))]),
+        ("a resource that is gone", task(&json!({ "params": [cluster] })), gone, "skipped", vec![]),
+    ];
+    for (name, task, answers, status, expected) in cases {
+        let kept: Value = serde_json::from_str(&handle(&task, &[], answers).await.kept).unwrap();
+        assert_eq!(kept["status"], status, "{name}: {kept}");
+        for (pointer, value) in expected {
+            assert_eq!(kept.pointer(pointer), Some(&value), "{name}: {pointer} in {kept}");
+        }
+        assert_eq!(kept.get("gone").is_some(), name.ends_with("gone"), "{name}: {kept}");
+        assert_eq!(kept.get("errors").is_some(), status == "failed", "{name}: {kept}");
+    }
+}
+
+#[tokio::test]
+async fn kept_pass_contains_no_secret() {
+    const SECRET: &str = "hunter2-and-more";
+    let encoded = "aHVudGVyMi1hbmQtbW9yZQ==";
+    let mut task = task(&json!({ "params": [
+        { "name": "token", "source": "env.A_TOKEN" },
+        { "name": "derived", "source": { "expression": "token + '-derived'" } },
+    ] }));
+    let secret = json!({
+        "name": "credentials",
+        "manifest": {
+            "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "credentials", "namespace": "c-1" },
+            "stringData": { "token": "{{ .token }}" },
+        },
+        "discovery": { "by_name": "credentials", "namespace": "c-1" },
+        "lifecycle": { "create": { "when": {
+            "expression": "token == 'other' || derived.size() > 3 || env.A_TOKEN == ''",
+        } } },
+    });
+    task["resources"].as_array_mut().unwrap().insert(0, secret);
+    task["resources"][1]["lifecycle"] = json!({ "create": { "when": {
+        "expression": "resources.?credentials.?data.?token.orValue('') != '' || int(token) == 3",
+    } } });
+    let live = json!({
+        "apiVersion": "v1", "kind": "Secret", "data": { "token": encoded },
+        "metadata": { "name": "credentials", "namespace": "c-1", "annotations": { "hyperfleet.io/generation": "2" } },
+    });
+    for objects in [vec![], vec![live]] {
+        let effects = handle_in(&task, &json!({ "A_TOKEN": SECRET }), &objects, Vec::new()).await;
+        let written = effects.objects.iter().map(Value::to_string).collect::<String>();
+        assert!(written.contains(SECRET) || written.contains(encoded), "the secret is in use: {written}");
+        assert!(effects.kept.contains("derived.size()") || !objects.is_empty(), "{}", effects.kept);
+        for secret in [SECRET, encoded] {
+            assert!(!effects.kept.contains(secret), "{}", effects.kept);
+        }
     }
 }

@@ -176,6 +176,7 @@ impl World {
             transport,
             api: NoApi,
             keep_account: false,
+            keep_readings: false,
         };
         let data = json!({
             "id": "c1", "kind": "Cluster", "href": "", "generation": self.generation,

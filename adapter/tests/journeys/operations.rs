@@ -121,12 +121,42 @@ async fn log_lines_are_json_and_carry_the_events_fields() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn passes_and_the_task_are_served() -> Result<()> {
+    let world = World::new().await?;
+    let adapter = world.adapter(task(SETTINGS))?.with("passes", json!({"anonymous": true})).start().await?;
+    world.reconcile("c1", 1).await?;
+    world.kubernetes.inject(When::any(), Fault::Status(403));
+    world.announce("c2", 1).await?;
+    adapter.await_handled(2.0).await?;
+
+    let get = async |path: &str| -> Result<Value> {
+        let (status, text) = adapter.get("health", path).await?;
+        assert_eq!(status, 200, "{text}");
+        Ok(serde_json::from_str(&text)?)
+    };
+    let page = get("/passes").await?;
+    assert_eq!(page["totals"], json!({"success": 1, "failed": 1, "skipped": 0, "failures": {"DiscoveryFailed": 1}}));
+    assert_eq!(page["intake"], json!({"takes_events": true, "in_flight": 0, "waiting": 0}));
+    let ids: Vec<&Value> =
+        page["passes"].as_array().into_iter().flatten().map(|pass| &pass["event"]["resourceId"]).collect();
+    assert_eq!(ids, ["c2", "c1"], "{page}");
+    let of_c1 = get("/passes?resource_id=c1&limit=1").await?;
+    let pass = &of_c1["passes"][0];
+    assert_eq!((&pass["status"], &pass["decisions"][0]["decision"]), (&json!("success"), &json!("create")), "{of_c1}");
+    let order = get("/task").await?;
+    assert_eq!(order["resources"][0]["name"], "settings", "{order}");
+    assert_eq!(adapter.get("health", "/").await?.1.matches("<li>").count(), 4, "the pages are linked");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn no_secret_is_logged_or_served() -> Result<()> {
     const SECRET: &str = "hunter2-and-more";
     let world = World::new().await?;
     let mut setup = world
         .adapter(task(SETTINGS))?
         .with("debug_config", true)
+        .with("passes", json!({"anonymous": true}))
         .with("clients.hyperfleet_api.default_headers", json!({"Authorization": format!("Basic {SECRET}")}));
     setup.environment.insert("A_TOKEN".to_owned(), SECRET.to_owned());
     let mut adapter = setup.start().await?;
@@ -143,9 +173,13 @@ async fn no_secret_is_logged_or_served() -> Result<()> {
     assert_eq!(status, 200);
     assert!(config.contains("journey"), "{config}");
     let (_, metrics) = adapter.get("metrics", "/metrics").await?;
+    let (_, passes) = adapter.get("health", "/passes").await?;
+    assert!(passes.contains("\"failed\":1") && passes.contains("DiscoveryFailed"), "{passes}");
     adapter.stop().await?;
     let token = world.stack.control_plane.token();
-    for (place, text) in [("/config", config), ("/metrics", metrics), ("the log", adapter.lines().join("\n"))] {
+    for (place, text) in
+        [("/config", config), ("/metrics", metrics), ("/passes", passes), ("the log", adapter.lines().join("\n"))]
+    {
         for secret in [SECRET, token, &format!(":{}@", password(&world)?)] {
             assert!(!text.contains(secret), "{place} has {secret}");
         }

@@ -114,6 +114,7 @@ impl<G: Ground> World<G> {
                 transport: Tampered::new(watched, settings.tampering),
                 api: NoApi,
                 keep_account: false,
+                keep_readings: false,
             };
             Replica { pipeline: Arc::new(pipeline), control, signals: Some(signals) }
         };

@@ -32,7 +32,7 @@ pub(super) const EVENT: [&str; 5] = ["generation", "href", "id", "kind", "owner_
 const OWNER: [&str; 3] = ["href", "id", "kind"];
 /// The members of `config`, the deployment file, for each of its mappings that has fixed keys; the first is the
 /// file itself. A test of the adapter compares them with the file's schema.
-pub const CONFIG: [(&str, &[&str]); 14] = [
+pub const CONFIG: [(&str, &[&str]); 15] = [
     (
         "",
         &[
@@ -44,6 +44,7 @@ pub const CONFIG: [(&str, &[&str]); 14] = [
             "inputs",
             "log",
             "metrics",
+            "passes",
             "shutdown_grace",
             "signing",
             "stamp",
@@ -74,6 +75,7 @@ pub const CONFIG: [(&str, &[&str]); 14] = [
     ("inputs.http", &["listen"]),
     ("log", &["format", "level", "output"]),
     ("metrics", &["listen"]),
+    ("passes", &["anonymous", "keep", "max_bytes", "token_file"]),
     ("signing", &["key_file"]),
     ("stamp", &["resource_id"]),
 ];

@@ -1,0 +1,274 @@
+//! One pass as the page of passes shows it.
+//!
+//! In: a pass that ended. Out: a JSON object, of a given length at most. What it leaves out for that, it names in `cut`.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use lifecycle_core::precondition::Verdict;
+use serde::Serialize;
+
+use super::Ended;
+use crate::pass::parts::{self, ActionTrace, DecisionTrace, PreconditionTrace, ResourceTrace};
+
+/// What a usual record takes, so that its buffer does not grow in many steps.
+const USUAL_BYTES: usize = 2048;
+/// The characters of a text in a record that is nothing but texts. Eleven such texts fit into 4 KiB, whatever
+/// characters JSON has to escape in them.
+const SHORT_TEXT: usize = 60;
+
+/// One pass.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Record {
+    /// The clock of the pass.
+    time: Timestamp,
+    #[serde(rename = "duration_seconds")]
+    duration_seconds: f64,
+    #[serde(rename = "trace_id", skip_serializing_if = "Option::is_none")]
+    trace_id: Option<String>,
+    event: EventTrace,
+    status: &'static str,
+    /// The API's text, if the API resource does not exist.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gone: Option<String>,
+    /// The param at which the pass ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failed_param: Option<String>,
+    /// Why the preconditions are not met.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_met: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    preconditions: Vec<PreconditionTrace>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    resources: Vec<ResourceTrace>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    decisions: Vec<DecisionTrace>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    post_actions: Vec<ActionTrace>,
+    /// The error of each phase that failed.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    errors: BTreeMap<&'static str, String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<String>,
+    /// What the record leaves out, because the pass is too long.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    cut: Vec<String>,
+}
+
+/// The event of the pass.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct EventTrace {
+    id: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    kind: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    resource_id: String,
+    generation: i64,
+}
+
+impl Record {
+    pub(super) fn of(ended: &Ended<'_>) -> Self {
+        let Ended { event, now, took, trace_id, task, report } = ended;
+        let post = report.post.as_ref();
+        Self {
+            time: *now,
+            duration_seconds: took.as_secs_f64(),
+            trace_id: trace_id.clone(),
+            event: EventTrace {
+                id: event.event_id.clone(),
+                kind: event.kind.clone(),
+                resource_id: event.resource_id.clone(),
+                generation: event.generation.0,
+            },
+            status: report.status().as_str(),
+            gone: report.gone().map(str::to_owned),
+            failed_param: report.params_error.as_ref().map(|error| error.step.clone()),
+            not_met: match &report.verdict {
+                Some(Verdict::NotMet(reason)) => Some(reason.clone()),
+                Some(Verdict::Met | Verdict::Failed(_) | Verdict::ResourceNotFound(_)) | None => None,
+            },
+            preconditions: report.preconditions.iter().map(PreconditionTrace::of).collect(),
+            resources: report.outcomes.iter().map(ResourceTrace::of).collect(),
+            decisions: report.outcomes.iter().map(|outcome| DecisionTrace::of(outcome, task)).collect(),
+            post_actions: post.iter().flat_map(|post| &post.actions).map(ActionTrace::of).collect(),
+            errors: parts::errors(report),
+            warnings: parts::warnings(report),
+            cut: Vec::new(),
+        }
+    }
+
+    /// The record as JSON of at most `most` bytes. It leaves out one thing after the other until the rest fits, and ends with
+    /// short texts alone.
+    pub(super) fn text(mut self, most: usize) -> Box<[u8]> {
+        let mut text = self.json();
+        let cuts = [Self::leave_out_readings, Self::leave_out_objects, Self::leave_out_lists, Self::shorten];
+        for cut in cuts {
+            if text.len() <= most {
+                break;
+            }
+            cut(&mut self);
+            text = self.json();
+        }
+        text.into_boxed_slice()
+    }
+
+    fn json(&self) -> Vec<u8> {
+        let mut text = Vec::with_capacity(USUAL_BYTES);
+        // Serializing cannot fail: every member is plain data with text keys.
+        drop(serde_json::to_writer(&mut text, self));
+        text
+    }
+
+    fn leave_out_readings(&mut self) {
+        for gate in self.decisions.iter_mut().flat_map(|decision| &mut decision.gates) {
+            gate.expression = None;
+            gate.readings.clear();
+        }
+        self.cut.push("expressions of gates, and what they read".to_owned());
+    }
+
+    fn leave_out_objects(&mut self) {
+        let mut left_out = 0;
+        for decision in &mut self.decisions {
+            let all = decision.objects.len();
+            decision.objects.retain(|object| object.effect == "failed");
+            left_out += all - decision.objects.len();
+        }
+        if left_out > 0 {
+            self.cut.push(format!("{left_out} objects of bundles that did not fail"));
+        }
+    }
+
+    fn leave_out_lists(&mut self) {
+        let (resources, actions) = (self.resources.len(), self.post_actions.len());
+        let (preconditions, warnings) = (self.preconditions.len(), self.warnings.len());
+        self.preconditions.clear();
+        self.resources.clear();
+        self.decisions.clear();
+        self.post_actions.clear();
+        self.warnings.clear();
+        self.cut = vec![format!(
+            "{preconditions} preconditions, {resources} resources with their decisions, {actions} post actions and {warnings} warnings"
+        )];
+    }
+
+    fn shorten(&mut self) {
+        let EventTrace { id, kind, resource_id, .. } = &mut self.event;
+        let texts = [id, kind, resource_id].into_iter().chain(&mut self.trace_id).chain(&mut self.gone);
+        let texts = texts.chain(&mut self.failed_param).chain(&mut self.not_met).chain(self.errors.values_mut());
+        for text in texts {
+            if let Some((end, _)) = text.char_indices().nth(SHORT_TEXT) {
+                text.truncate(end);
+                text.push('…');
+            }
+        }
+        self.cut.push(format!("the end of texts of more than {SHORT_TEXT} characters"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::pass::parts::{GateTrace, MemberTrace, ReadingTrace};
+
+    /// The least length that the configuration allows for the text of a pass: an eighth of 64 KiB, less the longest id.
+    const LEAST: usize = 6 * 1024;
+
+    fn member(effect: &'static str) -> MemberTrace {
+        MemberTrace {
+            object: "Deployment.apps team/web".to_owned(),
+            step: "wave 0".to_owned(),
+            decision: String::new(),
+            row: "1",
+            effect,
+            readiness: "Current",
+            why: String::new(),
+        }
+    }
+
+    fn decision(readings: usize, unchanged: usize, failed: usize) -> DecisionTrace {
+        let reading = || ReadingTrace { path: "resources.space.status".to_owned(), value: "\"Active\"".to_owned() };
+        DecisionTrace {
+            resource: "space".to_owned(),
+            decision: "skip",
+            reason: "SameGeneration",
+            because: "it has the generation of the event".to_owned(),
+            row: "9",
+            condition: "it is up to date",
+            otherwise: None,
+            finalized: false,
+            gates: vec![GateTrace {
+                resource: None,
+                gate: "apply".to_owned(),
+                answer: "holds".to_owned(),
+                awaits: [].into(),
+                expression: Some("resources.space.status == 'Active'".to_owned()),
+                readings: (0..readings).map(|_| reading()).collect(),
+            }],
+            versions: 1,
+            pruned: Vec::new(),
+            objects: (0..unchanged).map(|_| member("unchanged")).chain((0..failed).map(|_| member("failed"))).collect(),
+            warnings: Vec::new(),
+        }
+    }
+
+    fn record(decision: DecisionTrace, text: &str) -> Record {
+        let phases = ["param_extraction", "preconditions", "resources", "post_actions"];
+        Record {
+            time: Timestamp::UNIX_EPOCH,
+            duration_seconds: 0.012,
+            trace_id: Some(text.to_owned()),
+            event: EventTrace {
+                id: text.to_owned(),
+                kind: text.to_owned(),
+                resource_id: text.to_owned(),
+                generation: i64::MIN,
+            },
+            status: "failed",
+            gone: Some(text.to_owned()),
+            failed_param: Some(text.to_owned()),
+            not_met: Some(text.to_owned()),
+            preconditions: Vec::new(),
+            resources: Vec::new(),
+            decisions: vec![decision],
+            post_actions: Vec::new(),
+            errors: phases.into_iter().map(|phase| (phase, text.to_owned())).collect(),
+            warnings: Vec::new(),
+            cut: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn long_pass_is_cut_and_says_what_is_missing() {
+        let readings = "expressions of gates, and what they read";
+        let lists = "0 preconditions, 0 resources with their decisions, 0 post actions and 0 warnings";
+        let texts = "the end of texts of more than 60 characters";
+        let objects = "500 objects of bundles that did not fail";
+        // What is left of readings, objects and errors.
+        let cases = [
+            ("a usual pass", decision(3, 9, 1), "a".to_owned(), vec![], json!([3, 10, 1])),
+            ("many readings", decision(500, 9, 1), "a".to_owned(), vec![readings], json!([0, 10, 1])),
+            ("many objects", decision(3, 500, 2), "a".to_owned(), vec![readings, objects], json!([0, 2, 1])),
+            ("many failures", decision(3, 500, 300), "a".to_owned(), vec![lists], json!([0, 0, 1])),
+            ("a long text", decision(3, 0, 0), "é".repeat(9000), vec![lists, texts], json!([0, 0, 61])),
+            ("controls", decision(3, 0, 0), "\u{1}".repeat(9000), vec![lists, texts], json!([0, 0, 61])),
+        ];
+        for (name, decision, text, cut, left) in cases {
+            let text = record(decision, &text).text(LEAST);
+            assert!(text.len() <= LEAST, "{name}: {}", text.len());
+            let value: Value = serde_json::from_slice(&text).unwrap();
+            assert_eq!(value["cut"].as_array().cloned().unwrap_or_default(), cut, "{name}");
+            let count = |pointer: &str| value.pointer(pointer).and_then(Value::as_array).map_or(0, Vec::len);
+            let error = value["errors"]["resources"].as_str().unwrap().chars().count();
+            let seen = json!([count("/decisions/0/gates/0/readings"), count("/decisions/0/objects"), error]);
+            assert_eq!(seen, left, "{name}");
+            assert_eq!(value["status"], "failed", "{name}");
+        }
+    }
+}
