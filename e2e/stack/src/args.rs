@@ -133,6 +133,8 @@ pub enum Story {
     History,
     /// Events arrive every few seconds, and a check runs at most every 20 seconds.
     Debounce,
+    /// A cluster has an add-on of many objects: they rise in waves, are repaired after an edit, and go in order.
+    Bundle,
 }
 
 /// Parses the arguments. Returns the stack's directory, and what to do.

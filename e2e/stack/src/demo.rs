@@ -15,10 +15,10 @@ use scene::Scene;
 
 /// Plays a story.
 pub(crate) async fn play(running: &Running, story: Story) -> Result<()> {
-    let needs_task = matches!(story, Story::History | Story::Debounce);
+    let needs_task = matches!(story, Story::History | Story::Debounce | Story::Bundle);
     ensure!(
         !(running.has_other_task && needs_task),
-        "the provisioner's task lacks `retention` and `when`: restart the stack without --adapter-program and --adapter-task"
+        "the provisioner's task lacks `retention`, `when` and `bundle`: restart the stack without --adapter-program and --adapter-task"
     );
     let scene = Scene::open(running).await?;
     match story {
@@ -29,5 +29,6 @@ pub(crate) async fn play(running: &Running, story: Story) -> Result<()> {
         Story::Disown => stories::disown(&scene).await,
         Story::History => stories::history(&scene).await,
         Story::Debounce => stories::debounce(&scene).await,
+        Story::Bundle => stories::bundle(&scene).await,
     }
 }

@@ -26,7 +26,7 @@ pub struct Swapped {
     pub sentinel_program: Option<PathBuf>,
     /// The adapter `provisioner`: started as `PATH serve --config FILE --task-config FILE`, with `BROKER_CONFIG_FILE`.
     ///
-    /// Its task then has no key that a Go adapter lacks, so the stories `history` and `debounce` cannot be played.
+    /// Its task then has no key that a Go adapter lacks, so the stories `history`, `debounce` and `bundle` cannot be played.
     #[arg(long, value_name = "PATH")]
     pub adapter_program: Option<PathBuf>,
     /// Where `--adapter-program` listens. A Go adapter listens at 8080 and 9090, and nowhere else; a program of this

@@ -48,7 +48,7 @@ async fn explain(place: &Place, running: &Running) {
         ("metrics", look::prometheus(&running.prometheus, "/targets", "/api/v1/targets").await),
         ("stuck", running.stuck.clone()),
         ("logs", running.logs.clone()),
-        ("stories", place.command("demo delete|force-delete|stuck|disown|history|debounce")),
+        ("stories", place.command("demo delete|force-delete|stuck|disown|history|debounce|bundle")),
     ];
     for (what, how) in [resources].into_iter().chain(works).chain(lines) {
         say(&format!("    {what:<10} {how}"));

@@ -148,7 +148,12 @@ impl Fleet {
 
     /// Creates a cluster, and returns its id.
     pub(crate) async fn create(&self, name: &str) -> Result<String> {
-        let body = json!({ "kind": "Cluster", "name": name, "spec": { "region": "eu" } });
+        self.create_with(name, &json!({ "region": "eu" })).await
+    }
+
+    /// Creates a cluster with this spec. Returns its id.
+    pub(crate) async fn create_with(&self, name: &str, spec: &Value) -> Result<String> {
+        let body = json!({ "kind": "Cluster", "name": name, "spec": spec });
         let (status, created) = self.api("POST", "clusters", &body).await?;
         ensure!(status == 201, "{status}: {created}");
         Ok(created["id"].as_str().context("no id")?.to_owned())

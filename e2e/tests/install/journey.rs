@@ -232,17 +232,19 @@ async fn charts_install_upgrade_and_leave_nothing() -> Result<()> {
     }
     installed.step("helm test passed");
 
-    let cluster = fleet.create("one").await?;
+    let cluster = fleet.create_with("one", &json!({ "region": "eu", "addon": true })).await?;
     // The sweeper deletes nothing while the API has no resource at all.
     let stays = fleet.create("stays").await?;
     fleet.await_reconciled(&cluster).await?;
     let pods = fleet.get(&format!("/api/v1/namespaces/cluster-{cluster}/pods")).await?;
     let mut pods = pods["items"].as_array().into_iter().flatten();
     ensure!(pods.any(|pod| pod["status"]["phase"] == "Succeeded"), "no Pod of the Job has completed");
-    installed.step("a cluster is reconciled by a Job whose Pod ran");
+    let route = format!("/api/v1/namespaces/cluster-{cluster}/configmaps/addon-route");
+    ensure!(fleet.get(&route).await?["data"]["traffic"] == "on", "the last wave of the bundle is missing");
+    installed.step("a cluster is reconciled by a Job whose Pod ran, with a bundle of three waves");
 
     // Update, another Job, deletion and disowning.
-    let body = json!({ "spec": { "region": "us" } });
+    let body = json!({ "spec": { "region": "us", "addon": true } });
     let (status, answer) = fleet.api("PATCH", &format!("clusters/{cluster}"), &body).await?;
     ensure!(status == 200, "{status}: {answer}");
     fleet.await_reconciled(&cluster).await?;
@@ -339,10 +341,12 @@ async fn charts_install_upgrade_and_leave_nothing() -> Result<()> {
     for (name, granted) in &granted {
         let requests = audit::requests(&log, NAMESPACE, name)?;
         assert_eq!(requests.refused, BTreeSet::new(), "{name} was refused");
-        let unused: Vec<_> = granted.difference(&requests.allowed).map(String::as_str).collect();
-        // An update of the Job `check`, for a change that comes while it runs and is 20 s old.
+        let mut unused: Vec<_> = granted.difference(&requests.allowed).map(String::as_str).collect();
+        // An update of the Job `check`, for a change that comes while it runs and is 20 s old; and of a Job of the bundle, if
+        // an event comes 5 s after the former one.
         let rare: &[&str] = if *name == PROVISIONER { &["patch batch/jobs"] } else { &[] };
-        assert_eq!(unused, rare, "{name}: rights that nothing needed");
+        unused.retain(|right| !rare.contains(right));
+        assert!(unused.is_empty(), "{name}: rights that nothing needed: {unused:?}");
     }
     let sweeper = audit::requests(&log, NAMESPACE, "fleet-sweeper")?;
     assert_eq!(sweeper.refused, BTreeSet::new(), "the sweeper was refused");

@@ -78,16 +78,25 @@ pub(super) fn adapters(statuses: &Value) -> BTreeMap<String, String> {
         let shown = shown.map(|condition| {
             let (kind, status) =
                 (condition["type"].as_str().unwrap_or("?"), condition["status"].as_str().unwrap_or("?"));
-            if status == "True" {
-                format!("{kind}={status}")
-            } else {
-                format!("{kind}={status} ({})", condition["reason"].as_str().unwrap_or("no reason"))
+            let reason = condition["reason"].as_str().unwrap_or("no reason");
+            match (status, reason, condition["message"].as_str()) {
+                ("True", _, _) => format!("{kind}={status}"),
+                // The adapter's own reason, whose message says for what.
+                (_, "Waiting", Some(message)) => format!("{kind}={status} ({reason}: {message})"),
+                _ => format!("{kind}={status} ({reason})"),
             }
         });
         format!("generation {}: {}", report["observed_generation"], shown.collect::<Vec<_>>().join(" "))
     };
     let reports = statuses["items"].as_array().into_iter().flatten();
     reports.map(|report| (report["adapter"].as_str().unwrap_or("?").to_owned(), line(report))).collect()
+}
+
+impl Observation {
+    /// The state of an object, if it is there.
+    pub(super) fn state(&self, kind: Kind, name: &str) -> Option<&str> {
+        self.objects.get(&(kind, name.to_owned())).map(|object| object.state.as_str())
+    }
 }
 
 impl ObjectState {

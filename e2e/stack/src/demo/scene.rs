@@ -7,6 +7,7 @@ use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
+use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use kube::api::ListParams;
@@ -63,8 +64,9 @@ impl Scene {
         if let Some((document, statuses)) = &answer {
             seen.cluster = Some(ClusterState::read(document));
             seen.adapters = adapters(statuses);
+            seen.adapters.values_mut().for_each(|report| *report = report.replace(&cluster.id, "<id>"));
         }
-        let place = format!("cluster-{}", cluster.id);
+        let place = namespace(cluster);
         // Kubernetes keeps this one in every namespace.
         let others = ListParams::default().fields("metadata.name!=kube-root-ca.crt");
         let mut put = |kind: Kind, name: &str, state: ObjectState| {
@@ -79,12 +81,12 @@ impl Scene {
         if let Some(namespace) = kube::Api::<Namespace>::all(self.kubernetes.clone()).get_opt(&place).await? {
             put(Kind::Namespace, &place, ObjectState::of(&namespace));
         }
-        let maps = kube::Api::<ConfigMap>::namespaced(self.kubernetes.clone(), &place).list(&others).await?;
+        let maps = self.objects::<ConfigMap>(cluster).list(&others).await?;
         for map in &maps.items {
             put(Kind::ConfigMap, &map.name_any(), ObjectState::of(map));
         }
         // Without the label too: a Go adapter writes none.
-        let jobs = kube::Api::<Job>::namespaced(self.kubernetes.clone(), &place).list(&ListParams::default()).await?;
+        let jobs = self.objects::<Job>(cluster).list(&ListParams::default()).await?;
         for job in &jobs.items {
             put(Kind::Job, &job.name_any(), ObjectState::of_job(job));
         }
@@ -97,6 +99,14 @@ impl Scene {
             );
         }
         Ok(seen)
+    }
+
+    /// The objects of a kind in the namespace of a cluster.
+    pub(super) fn objects<K>(&self, cluster: &Cluster) -> kube::Api<K>
+    where
+        K: kube::Resource<Scope = NamespaceResourceScope, DynamicType = ()>,
+    {
+        kube::Api::namespaced(self.kubernetes.clone(), &namespace(cluster))
     }
 
     /// Tells each change until the condition holds; then returns what was seen last.
@@ -152,4 +162,9 @@ impl Scene {
         let text = reqwest::get(url).await.with_context(|| format!("{part} does not answer"))?.text().await?;
         Ok(Series::all(&text, metric).collect())
     }
+}
+
+/// The namespace that the adapter `foundation` makes for a cluster.
+fn namespace(cluster: &Cluster) -> String {
+    format!("cluster-{}", cluster.id)
 }

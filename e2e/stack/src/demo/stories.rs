@@ -2,6 +2,8 @@
 //!
 //! In: a [`Scene`]. Out: lines. Fails: if a request fails, or if what the story tells does not happen in time.
 
+mod bundle;
+
 use std::collections::BTreeSet;
 
 use anyhow::{Result, ensure};
@@ -12,6 +14,8 @@ use super::scene::Scene;
 use crate::api::Cluster;
 use crate::layout::{FOUNDATION, PROVISIONER};
 use crate::look;
+
+pub(super) use bundle::bundle;
 
 const WAITING_ON: &str = "hyperfleet_api_resource_pending_reconciliation_stuck_waiting_on";
 
@@ -143,6 +147,11 @@ async fn reconciled(scene: &Scene, prefix: &str) -> Result<Cluster> {
 async fn remove(scene: &Scene, cluster: &Cluster) -> Result<()> {
     scene.api.delete(cluster).await?;
     scene.tell("you          delete the cluster");
+    watch_removed(scene, cluster).await
+}
+
+/// Watches until nothing but the disowned record of a cluster is left.
+async fn watch_removed(scene: &Scene, cluster: &Cluster) -> Result<()> {
     let is_over = async |seen: &Observation| {
         Ok(seen.cluster.is_none() && seen.objects.values().all(|object| object.state == "is disowned"))
     };

@@ -17,7 +17,7 @@ use tokio::time::timeout;
 
 /// Limits the start of the system, and each story.
 const LIMIT: Duration = Duration::from_secs(300);
-const STORIES: [&str; 6] = ["delete", "force-delete", "stuck", "disown", "history", "debounce"];
+const STORIES: [&str; 7] = ["delete", "force-delete", "stuck", "disown", "history", "debounce", "bundle"];
 
 #[tokio::test(flavor = "multi_thread")]
 async fn stories_come_true_and_nothing_is_left_behind() -> Result<()> {
@@ -75,8 +75,10 @@ async fn swapped_programs_start_with_the_files_and_flags_of_the_go_programs() ->
         ["--directory", path],
     ];
     let mut stack = start(&[&["--no-build"], arguments.as_flattened()].concat()).await?;
-    let debounce = run(&["demo", "debounce", "--directory", path]).await;
-    ensure!(debounce.is_err_and(|error| error.to_string().contains("lacks `retention`")), "a story without its task");
+    for story in ["history", "debounce", "bundle"] {
+        let told = run(&["demo", story, "--directory", path]).await;
+        ensure!(told.is_err_and(|error| error.to_string().contains("lacks `retention`")), "{story} without its task");
+    }
     stack.signal("INT").await?;
     let status = stack.exit().await?;
     ensure!(status.code() == Some(0), "{status}");

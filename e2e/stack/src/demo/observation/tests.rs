@@ -45,7 +45,8 @@ fn cluster_is_reconciled_only_at_its_current_generation() {
 #[test]
 fn report_shows_reasons_of_what_is_not_true() {
     let conditions = json!([
-        { "type": "Available", "status": "False", "reason": "JobFailed" },
+        { "type": "Available", "status": "False", "reason": "JobFailed", "message": "M" },
+        { "type": "Late", "status": "False", "reason": "Waiting", "message": "resource a: wave 2" },
         { "type": "Health", "status": "True", "reason": "Healthy" },
         { "type": "Finalized", "status": "False", "reason": "Cleanup" },
         { "type": "Other", "status": "Unknown", "reason": null, "message": null },
@@ -53,7 +54,7 @@ fn report_shows_reasons_of_what_is_not_true() {
     let statuses = json!({ "items": [{ "adapter": "a", "observed_generation": 3, "conditions": conditions }] });
     assert_eq!(
         adapters(&statuses)["a"],
-        "generation 3: Available=False (JobFailed) Health=True Other=Unknown (no reason)"
+        "generation 3: Available=False (JobFailed) Late=False (Waiting: resource a: wave 2) Health=True Other=Unknown (no reason)"
     );
 }
 
