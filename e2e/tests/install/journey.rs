@@ -341,12 +341,10 @@ async fn charts_install_upgrade_and_leave_nothing() -> Result<()> {
     for (name, granted) in &granted {
         let requests = audit::requests(&log, NAMESPACE, name)?;
         assert_eq!(requests.refused, BTreeSet::new(), "{name} was refused");
-        let mut unused: Vec<_> = granted.difference(&requests.allowed).map(String::as_str).collect();
-        // An update of the Job `check`, for a change that comes while it runs and is 20 s old; and of a Job of the bundle, if
-        // an event comes 5 s after the former one.
+        let unused: Vec<_> = granted.difference(&requests.allowed).map(String::as_str).collect();
+        // An update of the Job `check`, for a change that comes while it runs and is 20 s old.
         let rare: &[&str] = if *name == PROVISIONER { &["patch batch/jobs"] } else { &[] };
-        unused.retain(|right| !rare.contains(right));
-        assert!(unused.is_empty(), "{name}: rights that nothing needed: {unused:?}");
+        assert_eq!(unused, rare, "{name}: rights that nothing needed");
     }
     let sweeper = audit::requests(&log, NAMESPACE, "fleet-sweeper")?;
     assert_eq!(sweeper.refused, BTreeSet::new(), "the sweeper was refused");

@@ -60,7 +60,7 @@ async fn rise(scene: &Scene, cluster: &Cluster) -> Result<()> {
 
 async fn heal(scene: &Scene, cluster: &Cluster) -> Result<()> {
     scene.title(
-        "A stranger edits an object of the bundle; `reapply`, 5 s in this task (an hour by default), repairs it",
+        "A stranger edits an object of the bundle; after its `reapply-interval`, 5 s (an hour by default), it is repaired",
     );
     let drift = async || scene.figure(PROVISIONER, DRIFT).await;
     let before = drift().await?;
