@@ -13,6 +13,7 @@ use lifecycle_config::diagnostics::Diagnostics;
 use lifecycle_config::document::Document;
 use lifecycle_config::settings as merge;
 use lifecycle_core::sweep::Policy;
+use lifecycle_service::access::Access;
 use lifecycle_service::logging::LogSettings;
 use lifecycle_service::settings as service;
 use serde_json::Value;
@@ -60,6 +61,8 @@ pub struct Config {
     pub audit_secrets: bool,
     /// Level, format and stream of the log.
     pub log: LogSettings,
+    /// Who may read the page `/plan`.
+    pub plan_access: Access,
     /// The address of probes.
     pub health_listen: SocketAddr,
     /// The address at which the sweeper serves `/metrics`.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use http::HeaderValue;
 use http::header::CACHE_CONTROL;
+use jiff::Timestamp;
 use lifecycle_api_client::{Client, RetryPolicy, Settings as ApiSettings, TokenSettings, without_password};
 use lifecycle_core::id::GroupVersionKind;
 use lifecycle_core::object_ref::ObjectRef;
@@ -23,6 +24,7 @@ use crate::kube_objects::KubeObjects;
 use crate::leader;
 use crate::metrics::Metrics;
 use crate::pass::{Clock, Sweeper};
+use crate::plan_page::PlanPage;
 use crate::works::Works;
 
 /// A sweeper of real servers.
@@ -56,7 +58,8 @@ pub async fn sweeper(config: Config) -> anyhow::Result<RealSweeper> {
     let metrics = Metrics::new(&THIS, config.policy.grace, config.dry_run);
     let (objects, api) = (objects(&config).await?, api(&config.api)?);
     let (refused, clock) = (Refused::default(), Clock::start());
-    Ok(Sweeper { objects, api, audit, refused, metrics: Arc::new(metrics), clock, config })
+    let page = PlanPage::new(&config.plan_access, Timestamp::now());
+    Ok(Sweeper { objects, api, audit, refused, metrics: Arc::new(metrics), page, clock, config })
 }
 
 /// Connects to the cluster whose objects are swept, and to Maestro if the configuration names one.

@@ -24,6 +24,7 @@ pub mod notes;
 pub mod objects;
 pub mod owners;
 pub mod pass;
+pub mod plan_page;
 pub mod readiness;
 pub mod report;
 pub mod restore;

@@ -20,6 +20,7 @@ use crate::leader::Claim;
 use crate::metrics::{Metrics, PassResult};
 use crate::notes::Notes;
 use crate::objects::Objects;
+use crate::plan_page::{Ended, PlanPage};
 use crate::survey::{Survey, survey};
 
 /// A clock that no correction of the system's clock disturbs, so that a grace is never cut short.
@@ -57,6 +58,8 @@ pub struct Sweeper<O, A> {
     pub refused: Refused,
     /// The metrics.
     pub metrics: Arc<Metrics>,
+    /// What the page `/plan` tells.
+    pub page: PlanPage,
     /// The time.
     pub clock: Clock,
 }
@@ -81,23 +84,28 @@ impl<O: Objects, A: Api> Sweeper<O, A> {
         let survey =
             survey(&self.objects, &self.api, policy, strikes, async || notes.approval().await, || self.clock.now());
         let survey = claim.over().run_until_cancelled(survey).await;
+        let time = self.clock.now();
         let (result, outcomes) = match &survey {
             None => (PassResult::Failed, Outcomes::new()),
             Some(survey) => {
-                self.metrics.surveyed(survey, self.clock.now());
+                self.metrics.surveyed(survey, time);
                 // Before anything else: the program may end at any time.
-                notes.keep(strikes.doubts(), held(survey)).await;
+                notes.keep(strikes.doubts(), approval_of(survey)).await;
                 self.act(survey, strikes, claim, notes).await
             }
         };
         let duration = began.elapsed();
         self.metrics.passed(result, duration, self.clock.now());
         log(survey.as_ref(), result, duration);
+        if let Some(survey) = &survey {
+            let ended = Ended { survey, time, result, outcomes: &outcomes, strikes };
+            self.page.passed(&ended, &self.config);
+        }
         // Otherwise some objects of the plan did not have their turn.
         let is_finished = !outcomes.values().any(Outcome::is_end_of_pass);
         if let Some(survey) = survey.as_ref().filter(|_| is_finished && !self.config.dry_run) {
             strikes.end_doubts(&survey.plan, survey.release);
-            notes.keep(strikes.doubts(), held(survey)).await;
+            notes.keep(strikes.doubts(), approval_of(survey)).await;
         }
         Passed { survey, result, outcomes }
     }
@@ -143,6 +151,7 @@ impl<O: Objects, A: Api> Sweeper<O, A> {
             let mut attempts = std::pin::pin!(deleter.delete_all(&survey.plan, strikes));
             while let Some(attempt) = attempts.next().await {
                 self.metrics.attempted(&attempt);
+                self.page.attempted(&attempt, Timestamp::now());
                 if !attempt.outcome.is_settled() {
                     result = PassResult::Failed;
                 }
@@ -154,10 +163,17 @@ impl<O: Objects, A: Api> Sweeper<O, A> {
 }
 
 /// The hash of the plan that a person may approve, if the pass holds one.
-fn held(survey: &Survey) -> Option<&str> {
+#[must_use]
+pub fn approval_of(survey: &Survey) -> Option<&str> {
     let plan = &survey.plan;
     let is_held = survey.release == Release::Held && !plan.objects().is_empty();
     (is_held && plan.holds().iter().all(Hold::is_approvable)).then(|| plan.hash())
+}
+
+/// The command by which a person approves a plan.
+#[must_use]
+pub fn approve_command(plan: &str) -> String {
+    format!("sweeper approve {plan}")
 }
 
 fn log(survey: Option<&Survey>, result: PassResult, duration: Duration) {
@@ -190,7 +206,7 @@ fn log(survey: Option<&Survey>, result: PassResult, duration: Duration) {
         }
     }
     if result == PassResult::Held && due > 0 && holds.iter().all(Hold::is_approvable) {
-        tracing::error!(plan, due, "To delete these objects all the same: sweeper approve {plan}");
+        tracing::error!(plan, due, "To delete these objects all the same: {}", approve_command(plan));
     }
 }
 

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use crate::act::{Outcome, Outcomes};
 use crate::config::Config;
 use crate::metrics::kind_label;
+use crate::pass::approve_command;
 use crate::survey::Survey;
 
 /// Why an object is due.
@@ -25,23 +26,34 @@ const FIRST_LOOK_COUNTS: SignedDuration = SignedDuration::from_hours(24);
 /// Describes a survey that asked the API at `time`.
 #[must_use]
 pub fn json(survey: &Survey, config: &Config, time: Timestamp) -> Value {
+    let mut json = without_objects(survey, config, time);
+    json["objects"] = survey.orphans.iter().map(|orphan| object(survey, orphan)).collect();
+    json
+}
+
+/// One object of [`json()`].
+#[must_use]
+pub fn object(survey: &Survey, (candidate, verdict): &(Candidate, Verdict)) -> Value {
+    let object = &candidate.object;
+    let along = survey.takes_along.get(&candidate.uid).into_iter().flatten();
+    let along: BTreeMap<_, _> = along.map(|(kind, objects)| (kind_label(kind), objects)).collect();
+    json!({
+        "apiVersion": object.kind.api_version(),
+        "kind": object.kind.kind,
+        "namespace": object.namespace,
+        "name": object.name,
+        "uid": candidate.uid,
+        "adapter": candidate.adapter,
+        "resource_id": candidate.resource_id,
+        "verdict": verdict.label(),
+        "in_it": along,
+    })
+}
+
+/// The [`json()`] of a survey, all but its objects.
+#[must_use]
+pub fn without_objects(survey: &Survey, config: &Config, time: Timestamp) -> Value {
     let kept: BTreeMap<_, _> = kept(survey).into_iter().map(|(keep, objects)| (keep.label(), objects)).collect();
-    let objects = survey.orphans.iter().map(|(candidate, verdict)| {
-        let object = &candidate.object;
-        let along = survey.takes_along.get(&candidate.uid).into_iter().flatten();
-        let along: BTreeMap<_, _> = along.map(|(kind, objects)| (kind_label(kind), objects)).collect();
-        json!({
-            "apiVersion": object.kind.api_version(),
-            "kind": object.kind.kind,
-            "namespace": object.namespace,
-            "name": object.name,
-            "uid": candidate.uid,
-            "adapter": candidate.adapter,
-            "resource_id": candidate.resource_id,
-            "verdict": verdict.label(),
-            "in_it": along,
-        })
-    });
     json!({
         "time": time,
         "api": config.api.base_url,
@@ -51,7 +63,6 @@ pub fn json(survey: &Survey, config: &Config, time: Timestamp) -> Value {
         "holds": survey.plan.holds().iter().map(Hold::to_string).collect::<Vec<_>>(),
         "inventory": survey.inventory,
         "owners": survey.owners,
-        "objects": objects.collect::<Vec<_>>(),
         "kept": kept,
     })
 }
@@ -206,7 +217,7 @@ fn ending(survey: &Survey, outcomes: Option<&Outcomes>) -> String {
                 let _ = write!(text, "\nnothing is deleted: {hold}");
             }
             if count > 0 && holds.iter().all(Hold::is_approvable) {
-                let _ = write!(text, "\nto delete these {count} object(s) all the same: sweeper approve {hash}");
+                let _ = write!(text, "\nto delete these {count} object(s) all the same: {}", approve_command(hash));
             }
             text.push('\n');
             text

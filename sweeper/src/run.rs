@@ -21,6 +21,7 @@ use crate::connect::{self, RealSweeper};
 use crate::leader::{Claim, Elector, Leadership, identity};
 use crate::metrics::PassResult;
 use crate::notes::{LeaseNotes, Notebook, parse_approval};
+use crate::plan_page::{self, Source};
 use crate::readiness::{self, Status};
 use crate::report;
 
@@ -45,13 +46,23 @@ pub async fn run(config: Config, stop: CancellationToken) -> anyhow::Result<()> 
     let (health, metrics) = (config.health_listen, config.metrics_listen);
     let sweeper = connect::sweeper(config).await?;
     let exposed = Arc::clone(&sweeper.metrics);
-    let (elector, leadership, notebook) = elector(&sweeper.config).await?;
+    let host = Identity::of("sweeper");
+    let holder = identity(&host.hostname);
+    let (elector, leadership, notebook) = elector(&sweeper.config, holder.clone()).await?;
     let status = Status::default();
     let readiness = {
         let (status, leadership) = (status.clone(), leadership.clone());
         move || status.readiness(leadership.trouble())
     };
-    let health = serve_health("sweeper", health, stop.clone(), readiness, []).await?;
+    let page = plan_page::served(Source {
+        page: sweeper.page.clone(),
+        access: sweeper.config.plan_access.clone(),
+        leadership: leadership.clone(),
+        identity: host,
+        holder,
+        config: sweeper.config.clone(),
+    });
+    let health = serve_health("sweeper", health, stop.clone(), readiness, [page]).await?;
     let metrics = serve_metrics("sweeper", metrics, move |format| std::future::ready(exposed.expose(format))).await?;
     let election = tokio::spawn(elector.run(stop.clone()));
     let leading = async {
@@ -61,6 +72,7 @@ pub async fn run(config: Config, stop: CancellationToken) -> anyhow::Result<()> 
             lead(&sweeper, &claim, &leadership, &notebook, &status).await;
             sweeper.metrics.lead(None);
             status.term_ended();
+            sweeper.page.term_ended();
         }
     };
     tokio::select! {
@@ -144,7 +156,8 @@ pub async fn sweep_once(
     stop: CancellationToken,
 ) -> anyhow::Result<PassResult> {
     let sweeper = connect::sweeper(config).await?;
-    let (elector, leadership, notebook) = elector(&sweeper.config).await?;
+    let holder = identity(&Identity::of("sweeper").hostname);
+    let (elector, leadership, notebook) = elector(&sweeper.config, holder).await?;
     let election = tokio::spawn(elector.run(stop.clone()));
     // A signal ends the term, and thereby the sweep: a sweep that is dropped leaves deletions without their record.
     let swept = look_twice(&sweeper, &leadership, &notebook, first_look).await;
@@ -227,12 +240,12 @@ async fn notes_of<'a>(notebook: &'a Notebook, claim: &Claim, retry: Duration) ->
     claim.over().run_until_cancelled(begin).await
 }
 
-async fn elector(config: &Config) -> anyhow::Result<(Elector, Leadership, Notebook)> {
-    let identity = identity(&Identity::of("sweeper").hostname);
+/// Prepares the election of a replica that the Lease is to name `holder`.
+async fn elector(config: &Config, holder: String) -> anyhow::Result<(Elector, Leadership, Notebook)> {
     // A connection of its own: no list or deletion can delay a renewal.
     let client = connect::kubernetes(config).await?;
     let cluster = Cluster::new(client.clone(), FIELD_MANAGER, Settings::default());
     let notebook = Notebook::new(cluster, config.lease.object()?, &config.policy.adapters);
-    let (elector, leadership) = Elector::new(client, config.lease.clone(), identity)?;
+    let (elector, leadership) = Elector::new(client, config.lease.clone(), holder)?;
     Ok((elector, leadership, notebook))
 }

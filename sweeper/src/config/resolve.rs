@@ -13,7 +13,7 @@ use lifecycle_core::sweep::{KindPattern, Limits, Policy, Share};
 use lifecycle_maestro::config::{self as maestro, Place};
 use lifecycle_service::files;
 use lifecycle_service::logging::Output;
-use lifecycle_service::settings::{health_listen, log, metrics_listen};
+use lifecycle_service::settings::{access, health_listen, log, metrics_listen};
 use regex::Regex;
 
 use super::spec::{LeaseSpec, SweeperSpec};
@@ -132,6 +132,7 @@ pub(super) fn resolve(spec: SweeperSpec, mut resolver: Resolver<'_>) -> Option<C
     }
     let lease = lease(r, &spec.lease);
     let log = log(r, &spec.log, Output::Stderr);
+    let plan_access = access(r, "plan", spec.plan.token_file.as_deref(), spec.plan.anonymous);
     let health_listen = health_listen(r, spec.health.listen.as_deref());
     let metrics_listen = metrics_listen(r, spec.metrics.listen.as_deref());
     let places = [
@@ -158,6 +159,7 @@ pub(super) fn resolve(spec: SweeperSpec, mut resolver: Resolver<'_>) -> Option<C
         audit_file: path(spec.audit.file.as_deref()),
         audit_secrets: spec.audit.secrets.unwrap_or_default(),
         log,
+        plan_access,
         health_listen,
         metrics_listen,
     })

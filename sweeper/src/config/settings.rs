@@ -23,6 +23,7 @@ const SETTINGS: &[Setting] = &[
     Setting::text("lease.namespace", "lease-namespace", &["HYPERFLEET_SWEEPER_LEASE_NAMESPACE"]),
     Setting::text("lease.name", "lease-name", &["HYPERFLEET_SWEEPER_LEASE_NAME"]),
     Setting::text("audit.file", "audit-file", &["HYPERFLEET_SWEEPER_AUDIT_FILE"]),
+    Setting::text("plan.token_file", "plan-token-file", &["HYPERFLEET_SWEEPER_PLAN_TOKEN_FILE"]),
     Setting::text("log.level", "log-level", &["HYPERFLEET_LOG_LEVEL"]),
     Setting::text("log.format", "log-format", &["HYPERFLEET_LOG_FORMAT"]),
     Setting::text("log.output", "log-output", &["HYPERFLEET_LOG_OUTPUT"]),

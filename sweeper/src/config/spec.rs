@@ -58,7 +58,10 @@ pub struct SweeperSpec {
     /// Logging.
     #[serde(default)]
     pub log: LogSpec,
-    /// The server of health probes.
+    /// The page of the last pass, `/plan`; off by default.
+    #[serde(default)]
+    pub plan: PlanSpec,
+    /// The server of health probes, which also serves `/plan`.
     #[serde(default)]
     pub health: HealthSpec,
     /// The server of Prometheus metrics.
@@ -139,6 +142,17 @@ pub struct LeaseSpec {
     /// The time between two attempts; 2s by default, and less than `renew_deadline`.
     #[schemars(extend("format" = "go-duration"))]
     pub retry: Option<DurationText>,
+}
+
+/// The page of the last pass.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PlanSpec {
+    /// A file that contains the token of `/plan`. The sweeper reads it at each request, so the token may change.
+    pub token_file: Option<String>,
+    /// Whether `/plan` needs no token; false by default. If it is false and there is no `token_file`, the page is off.
+    #[serde(default)]
+    pub anonymous: bool,
 }
 
 /// The record of deletions, from which `restore` creates objects again.

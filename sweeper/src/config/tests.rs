@@ -73,6 +73,19 @@ fn written_values_reach_what_uses_them() {
 }
 
 #[test]
+fn plan_page_is_for_holders_of_the_token_or_for_all() {
+    let access = |plan: &str| loaded(&format!("{LEAST}plan: {{{plan}}}\n")).plan_access;
+    assert_eq!(loaded(LEAST).plan_access, Access::Off);
+    assert_eq!(access("token_file: ''"), Access::Off);
+    assert_eq!(access("token_file: /token"), Access::Token("/token".into()));
+    assert_eq!(access("anonymous: true"), Access::Anonymous);
+    let both = diagnostics(&format!("{LEAST}plan: {{token_file: /token, anonymous: true}}\n"));
+    for part in ["plan.anonymous: contradicts plan.token_file", "keep one of the two"] {
+        assert!(both.contains(part), "{both}");
+    }
+}
+
+#[test]
 fn flag_wins_over_variable_and_variable_over_file() {
     let text = format!("{LEAST}grace: 1h\n");
     let environment = Environment::from([("HYPERFLEET_SWEEPER_GRACE".to_owned(), "2h".to_owned())]);

@@ -113,6 +113,12 @@ impl Leadership {
         states.wait_for(is_other).await.ok()?.lease.clone()
     }
 
+    /// The term in which this replica leads, if it does.
+    #[must_use]
+    pub fn term(&self) -> Option<u32> {
+        self.0.borrow().open.as_ref().map(|open| open.term)
+    }
+
     /// Why the last request about the Lease failed; none if it succeeded.
     #[must_use]
     pub fn trouble(&self) -> Option<String> {
@@ -134,6 +140,15 @@ impl Leadership {
 pub struct Claim {
     open: Open,
     states: watch::Receiver<State>,
+}
+
+#[cfg(test)]
+impl Leadership {
+    /// An election in which this replica leads, or the other one.
+    pub(crate) fn of(led: Result<Claim, Lease>) -> Self {
+        let (open, lease) = led.map_or_else(|lease| (None, Some(lease)), |claim| (Some(claim.open), None));
+        Self(watch::channel(State { open, lease, trouble: None }).1)
+    }
 }
 
 #[cfg(test)]

@@ -53,7 +53,8 @@ fn sweeper(settings: &str) -> Sweeper<World, World> {
     let config = config::parse("test", &text, &Environment::new(), &Flags::new()).unwrap().0;
     let metrics = Arc::new(Metrics::new(&THIS, config.policy.grace, config.dry_run));
     let (audit, refused) = (Audit::to_nowhere(), Refused::default());
-    Sweeper { objects, api, audit, refused, metrics, clock: Clock::start(), config }
+    let page = PlanPage::new(&config.plan_access, Timestamp::UNIX_EPOCH);
+    Sweeper { objects, api, audit, refused, metrics, page, clock: Clock::start(), config }
 }
 
 /// The lines that this thread logs while the guards live.
@@ -134,8 +135,8 @@ impl Objects for Silent {
 #[tokio::test(start_paused = true)]
 async fn silent_call_is_given_up_before_another_replica_can_lead() {
     let settings = "dry_run: false\nlimits: {percent: 100}\nlease: {duration: 20s, renew_deadline: 13s}\n";
-    let Sweeper { objects, api, config, audit, refused, metrics, clock } = sweeper(settings);
-    let sweeper = Sweeper { objects: Silent(objects), api, config, audit, refused, metrics, clock };
+    let Sweeper { objects, api, config, audit, refused, metrics, page, clock } = sweeper(settings);
+    let sweeper = Sweeper { objects: Silent(objects), api, config, audit, refused, metrics, page, clock };
     let (claim, mut strikes) = (Claim::of(TERM), Strikes::default());
     assert_eq!(sweeper.pass(&mut strikes, &claim, &Memory::default()).await.result, PassResult::Done);
     tokio::time::advance(Duration::from_secs(1)).await;
@@ -175,10 +176,10 @@ async fn approved_pass_ends_the_kept_doubts() {
 #[tokio::test(start_paused = true)]
 async fn approved_pass_whose_term_ends_ends_no_doubt() {
     let (sweeper, claim, mut strikes, notes) = held_sweeper().await;
-    let Sweeper { objects, api, mut config, audit, refused, metrics, clock } = sweeper;
+    let Sweeper { objects, api, mut config, audit, refused, metrics, page, clock } = sweeper;
     config.deletions_at_once = std::num::NonZeroUsize::MIN;
     let objects = Slow(objects, Duration::from_secs(3600), || {});
-    let sweeper = Sweeper { objects, api, config, audit, refused, metrics, clock };
+    let sweeper = Sweeper { objects, api, config, audit, refused, metrics, page, clock };
     assert_eq!(sweeper.pass(&mut strikes, &claim, &notes).await.result, PassResult::Failed);
     let left = sweeper.objects.0.objects().into_iter().filter(|object| object.kind.kind == "ConfigMap").count();
     assert_eq!((left, notes.doubts.borrow().len()), (1, 1));
@@ -241,10 +242,10 @@ impl<F: Fn()> Objects for Slow<F> {
 #[tokio::test(start_paused = true)]
 async fn approval_that_is_taken_back_during_the_pass_stops_it_and_ends_no_doubt() {
     let (sweeper, claim, mut strikes, notes) = held_sweeper().await;
-    let Sweeper { objects, api, mut config, audit, refused, metrics, clock } = sweeper;
+    let Sweeper { objects, api, mut config, audit, refused, metrics, page, clock } = sweeper;
     config.deletions_at_once = std::num::NonZeroUsize::MIN;
     let objects = Slow(objects, Duration::from_secs(1), || drop(notes.approval.take()));
-    let sweeper = Sweeper { objects, api, config, audit, refused, metrics, clock };
+    let sweeper = Sweeper { objects, api, config, audit, refused, metrics, page, clock };
     let passed = sweeper.pass(&mut strikes, &claim, &notes).await;
     assert_eq!(passed.result, PassResult::Done);
     let said = said(&passed);

@@ -93,3 +93,34 @@ async fn other_installation_that_holds_the_lease_is_warned_of_again_and_again() 
     ensure!(same.entries(is_warning).is_empty());
     Ok(())
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn plan_page_tells_the_plan_the_history_and_who_leads() -> Result<()> {
+    let world = World::new().await?;
+    world.living("living").await?;
+    let setup = world.sweeper()?.with("plan", json!({ "anonymous": true }));
+    let leader = setup.run()?;
+    leader.await_passes(1).await?;
+    let follower = setup.run()?;
+    let page = async |sweeper: &Sweeper| -> Result<Value> {
+        Ok(reqwest::get(format!("{}/plan", sweeper.url("health").await?)).await?.error_for_status()?.json().await?)
+    };
+    let id = world.orphan("orphan").await?;
+    world.api.remove(&id).await?;
+    world.await_names(&["living"]).await?;
+    await_condition("the deletion on the page", PATIENCE, async || {
+        let told = page(&leader).await?;
+        let deleted = &told["history"][0];
+        ensure!((&deleted["name"], &deleted["result"]) == (&json!("orphan"), &json!("deleted")), "{told}");
+        ensure!(told["pass"]["result"] == "done" && told["leads"] == true, "{told}");
+        Ok(())
+    })
+    .await?;
+    let holder = page(&leader).await?["holder"].clone();
+    await_condition("the follower to name the leader", PATIENCE, async || {
+        let told = page(&follower).await?;
+        ensure!((&told["leads"], &told["holder"], &told["pass"]) == (&json!(false), &holder, &Value::Null), "{told}");
+        Ok(())
+    })
+    .await
+}
