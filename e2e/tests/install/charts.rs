@@ -70,7 +70,14 @@ async fn chart_renders_or_says_what_is_missing() -> Result<()> {
         (adapter, &[&minimal[..], &["monitoring.podMonitor.enabled=true"]].concat(), "podMetricsEndpoints"),
         (adapter, &[&minimal[..], &["monitoring.tracing.enabled=true"]].concat(), "OTEL_PROPAGATORS"),
         (adapter, &[&minimal[..], &["signingKey.enabled=true"]].concat(), "!signingKey.secretName is required"),
+        (adapter, &[&minimal[..], &["passes.existingSecret=s"]].concat(), "value: /etc/hyperfleet/passes/token"),
+        (adapter, &[&minimal[..], &["passes.existingSecret=s,passes.key=k"]].concat(), "- key: k"),
         ("hyperfleet-sweeper", &[IMAGE], "!config.adapters is required"),
+        (
+            "hyperfleet-sweeper",
+            &[IMAGE, "config.adapters={a}", "plan.existingSecret=s"],
+            "token_file: /etc/hyperfleet/plan/token",
+        ),
         ("hyperfleet-sweeper", &[IMAGE, "config.adapters={a}"], "dry_run: true"),
         (
             "hyperfleet-sweeper",

@@ -15,6 +15,9 @@
 {{- if .Values.audit.existingClaim }}
 {{- $_ := set $config "audit" (merge (default dict $config.audit) (dict "file" "/var/log/hyperfleet/sweeper-audit.jsonl")) }}
 {{- end }}
+{{- if .Values.plan.existingSecret }}
+{{- $_ := set $config "plan" (merge (dict "token_file" "/etc/hyperfleet/plan/token") (default dict $config.plan)) }}
+{{- end }}
 {{- if not $config.adapters }}
 {{- fail "config.adapters is required: the names of the adapters whose objects are swept, such as --set 'config.adapters={cluster-provisioner}'" }}
 {{- end }}
