@@ -7,7 +7,7 @@
 //! resource is being deleted, `Finalized=True`. The adapters that count are those for which the API keeps a condition of their own; the
 //! API does not say which other adapters it requires, but the exporter does of resources that are stuck.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -271,14 +271,23 @@ fn unfinished(facts: &Facts<'_>, report: &Report, wait: impl Fn(Tone, String, &'
     found
 }
 
-/// What would change the decisions of a pass.
+/// What would change the decisions of a pass; entries for which the same would are named together.
 fn helps(pass: &Pass) -> Vec<String> {
-    let decisions = pass.decisions.iter().filter(|decision| decision.decision != "delete");
-    let otherwise = decisions.filter_map(|decision| {
-        let otherwise = decision.otherwise.as_deref().filter(|text| !text.is_empty())?;
-        Some(format!("For another decision about `{}`, {otherwise}.", decision.resource))
-    });
-    otherwise.collect()
+    // What is on its way out, or out, is not what a resource waits on.
+    let is_over = |reason: &str| {
+        matches!(reason, "AlreadyAbsent" | "Deleting" | "DeleteGateHolds" | "Disowned" | "OrphanGateHolds")
+    };
+    let mut entries: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for decision in pass.decisions.iter().filter(|decision| !is_over(&decision.reason)) {
+        if let Some(otherwise) = decision.otherwise.as_deref().filter(|text| !text.is_empty()) {
+            entries.entry(otherwise).or_default().push(&decision.resource);
+        }
+    }
+    let name = |names: &[&str]| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    entries
+        .iter()
+        .map(|(otherwise, names)| format!("For another decision about {}, {otherwise}.", name(names)))
+        .collect()
 }
 
 /// The children that keep a resource from going.

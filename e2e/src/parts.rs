@@ -87,6 +87,8 @@ pub struct Parts {
     pub maestro: Option<Value>,
 }
 
+/// The name of the file with the token by which the console reads the pages of other programs.
+pub const TOKEN: &str = "pages.token";
 /// The name of the file with the signing key.
 const SIGNING_KEY: &str = "signing.key";
 
@@ -242,6 +244,25 @@ impl Parts {
         });
         let text = merge(config, settings).to_string();
         Setup::new("reconcile-metrics").arguments(&["serve"]).file("--config", "exporter.yaml", &text)
+    }
+
+    /// The console, with its pages at a port of its own. `sources` are the keys that name the other programs; they may name the file
+    /// [`TOKEN`], which has this token.
+    #[must_use]
+    pub fn console(&self, ports: Ports, listen_port: u16, token: &str, sources: &Value) -> Setup {
+        let kinds = self.kinds.iter().map(|kind| kind.name.as_str());
+        let config = json!({
+            "listen": listen(listen_port),
+            "api": { "base_url": self.api_url, "kinds": kinds.collect::<Vec<_>>() },
+            "health": { "listen": listen(ports.health) },
+            "metrics": { "listen": listen(ports.metrics) },
+        });
+        let text = merge(config, sources).to_string();
+        Setup::new("hyperfleet-console").arguments(&["serve"]).with_file(TOKEN, token).file(
+            "--config",
+            "console.yaml",
+            &text,
+        )
     }
 
     fn entities(&self) -> Vec<Value> {

@@ -57,6 +57,16 @@ pub(super) fn escaped(text: &str) -> String {
     percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC).to_string()
 }
 
+/// A text with names between backticks, which are shown as code.
+pub(super) fn prose(text: &str) -> Markup {
+    let parts: Vec<&str> = text.split('`').collect();
+    // A backtick without another one is a character like any other.
+    if parts.len() % 2 == 0 {
+        return html! { (text) };
+    }
+    html! { @for (index, part) in parts.iter().enumerate() { @if index % 2 == 1 { code { (part) } } @else { (part) } } }
+}
+
 /// A text as a sentence: with a capital at its beginning, and a full stop.
 pub(super) fn sentence(text: &str) -> String {
     let text = text.trim();

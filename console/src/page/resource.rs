@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use maud::{Markup, html};
 
-use super::parts::{ago, away, escaped, link, mark, table};
+use super::parts::{ago, away, escaped, link, mark, prose, table};
 use super::{Moment, Page, Part};
 use crate::config::Links;
 use crate::model::{Condition, Decision, Effect, Pass, Passes, Reference, Report, Resource, Stuck, StuckList};
@@ -147,9 +147,8 @@ impl Details<'_> {
                     td { (decided(decision, effect(&decision.resource))) }
                     td {
                         (decision.because)
-                        @if let Some(otherwise) = decision.otherwise.as_deref().filter(|text| !text.is_empty()) { br; small { "For another decision, " (otherwise) "." } }
-                        (why(decision))
-                        (members(decision))
+                        (why(adapter, decision))
+                        (members(adapter, decision))
                     }
                 }
             }
@@ -277,12 +276,12 @@ fn headline(verdict: &Verdict) -> Markup {
             @for wait in &verdict.waits {
                 article {
                     h2 { (mark(wait.tone, &wait.on)) }
-                    p { (wait.what) }
+                    p { (prose(&wait.what)) }
                     @for said in &wait.said { blockquote { (said) } }
                     @if !wait.whose.is_empty() { p { strong { "Whose part: " } (wait.whose) } }
                     @if !wait.helps.is_empty() {
                         p { strong { "What would change it" } }
-                        ul { @for help in &wait.helps { li { (help) } } }
+                        ul { @for help in &wait.helps { li { (prose(help)) } } }
                     }
                 }
             }
@@ -321,14 +320,17 @@ fn decided(decision: &Decision, effect: Option<&Effect>) -> Markup {
 }
 
 /// The row of the decision table, and the gates with what they read.
-fn why(decision: &Decision) -> Markup {
+fn why(adapter: &str, decision: &Decision) -> Markup {
     if decision.row.is_empty() {
         return html! {};
     }
     html! {
-        details id={ "why-" (decision.resource) } {
+        details id={ "why-" (adapter) "-" (decision.resource) } {
             summary { "Row " (decision.row) " of the decision table" }
-            p { (super::parts::sentence(&decision.condition)) }
+            p { (prose(&super::parts::sentence(&decision.condition))) }
+            @if let Some(otherwise) = decision.otherwise.as_deref().filter(|text| !text.is_empty()) {
+                p { (prose(&format!("For another decision, {otherwise}."))) }
+            }
             @for gate in &decision.gates {
                 p {
                     "Gate " code { @if let Some(of) = &gate.resource { (of) "." } (gate.gate) } ": " strong { (gate.answer) }
@@ -344,7 +346,7 @@ fn why(decision: &Decision) -> Markup {
 }
 
 /// The objects of a bundle: those that are not ready at once, all of them on demand.
-fn members(decision: &Decision) -> Markup {
+fn members(adapter: &str, decision: &Decision) -> Markup {
     if decision.objects.is_empty() {
         return html! {};
     }
@@ -360,7 +362,7 @@ fn members(decision: &Decision) -> Markup {
         }
     };
     html! {
-        details id={ "objects-" (decision.resource) } {
+        details id={ "objects-" (adapter) "-" (decision.resource) } {
             summary { (ready) " of " (decision.objects.len()) " objects are ready" }
             (table("Objects of the bundle", &["Object", "Step", "Decision", "Readiness"], rows))
         }

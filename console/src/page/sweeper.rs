@@ -110,7 +110,7 @@ fn objects(pass: &Sweep, moment: Moment) -> Markup {
         }
     };
     let caption = format!("{} of {total} objects whose API resource is gone", pass.objects.len());
-    table(&caption, &["Object", "Adapter", "API resource", "Verdict", "Gone for"], rows)
+    table(&caption, &["Object", "Adapter", "API resource", "Verdict", "Found gone"], rows)
 }
 
 fn history(plan: &Plan, moment: Moment) -> Markup {

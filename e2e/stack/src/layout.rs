@@ -4,7 +4,7 @@
 
 use anyhow::Result;
 use lifecycle_e2e::free_port;
-use lifecycle_e2e::parts::{Cadence, Kind, Parts, Ports};
+use lifecycle_e2e::parts::{Cadence, Kind, Parts, Ports, TOKEN};
 use lifecycle_e2e::process::Setup;
 use serde_json::{Value, json};
 
@@ -24,6 +24,12 @@ pub(crate) const RECORDS: &str = "records";
 /// The key by which adapters sign their objects, so that the sweeper may delete a namespace. It protects nothing: the
 /// stack is on one machine, and its parts are thrown away.
 pub(crate) const SIGNING_KEY: &str = "the stack is on one machine, and thrown away";
+
+/// The token by which the console reads the pages of adapters and of the sweeper. It protects as little as the signing key.
+const PAGES_TOKEN: &str = "the token of the stack";
+
+/// The name of the console's part.
+pub(crate) const CONSOLE: &str = "console";
 
 /// An adapter's name, and its task file.
 pub(crate) type Task = (&'static str, &'static str);
@@ -80,7 +86,13 @@ pub(crate) fn plans(parts: &Parts, design: &Design) -> Result<Vec<Plan>> {
         let setup = |parts: &Parts, ports| {
             let adapter = parts.adapter(ports, name, CLUSTERS, task);
             let adapter = adapter.variable("RECORDS_NAMESPACE", RECORDS).variable("CONSUMER", remote::CONSUMER);
-            adapter.variable("LOG_LEVEL", level)
+            let adapter = adapter.variable("LOG_LEVEL", level);
+            // A measurement is that of an adapter with its defaults.
+            if design.is_watched {
+                adapter.file_of_variable("HYPERFLEET_PASSES_TOKEN_FILE", TOKEN, PAGES_TOKEN)
+            } else {
+                adapter
+            }
         };
         plans.push(match &swap.adapter {
             Some((program, ports)) if name == PROVISIONER => {
@@ -95,9 +107,32 @@ pub(crate) fn plans(parts: &Parts, design: &Design) -> Result<Vec<Plan>> {
     plans.push(plan("sentinel", sentinel)?);
     let (sweeper, exporter) =
         if design.is_watched { (hasty_sweeper(swap), hasty_exporter()) } else { (json!({}), json!({})) };
-    plans.push(plan("sweeper", |ports| parts.sweeper(ports, &names(design.tasks), RECORDS, &sweeper))?);
+    plans.push(plan("sweeper", |ports| {
+        parts.sweeper(ports, &names(design.tasks), RECORDS, &sweeper).with_file(TOKEN, PAGES_TOKEN)
+    })?);
     plans.push(plan("reconcile-metrics", |ports| parts.exporter(ports, &exporter))?);
+    if design.is_watched {
+        plans.push(console(parts, design, &plans)?);
+    }
     Ok(plans)
+}
+
+/// The console, which asks the parts of these plans.
+fn console(parts: &Parts, design: &Design, plans: &[Plan]) -> Result<Plan> {
+    let url = |name: &str| {
+        let plan = plans.iter().find(|plan| plan.name == name);
+        plan.map(|plan| plan.ready.trim_end_matches("/readyz").to_owned()).unwrap_or_default()
+    };
+    let guarded = |name: &str| json!({ "url": url(name), "token_file": TOKEN });
+    let adapter = |&(name, _): &Task| json!({ "name": name, "url": url(name), "token_file": TOKEN });
+    let sources = json!({
+        "exporter": { "url": url("reconcile-metrics") },
+        "sweeper": guarded("sweeper"),
+        "adapters": design.tasks.iter().map(adapter).collect::<Vec<_>>(),
+    });
+    let port = free_port()?;
+    let plan = plan(CONSOLE, |ports| parts.console(ports, port, PAGES_TOKEN, &sources))?;
+    Ok(Plan { address: format!("http://127.0.0.1:{port}"), ..plan })
 }
 
 /// A sweeper so quick that somebody who watches can wait for it.
@@ -108,6 +143,7 @@ fn hasty_sweeper(swap: &Swap) -> Value {
         "dry_run": false, "interval": "3s", "grace": "10s", "min_age": "1s", "limits": { "percent": 100 },
         "kinds": { "cluster_scoped": ["core/Namespace"], "goes_along": goes_along },
         "audit": { "file": "audit.jsonl" },
+        "plan": { "token_file": TOKEN },
     })
 }
 

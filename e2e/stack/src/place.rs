@@ -39,6 +39,9 @@ pub(crate) struct Running {
     pub(crate) prometheus: String,
     /// The exporter's page of stuck resources.
     pub(crate) stuck: String,
+    /// The console; `None` if there is none.
+    #[serde(default)]
+    pub(crate) console: Option<String>,
     /// The metrics of each part, by its name.
     pub(crate) metrics: Vec<(String, String)>,
     /// Where the logs are: files, or a command.

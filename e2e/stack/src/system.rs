@@ -130,6 +130,7 @@ async fn start(claim: &Claim, design: &Design, started: &mut Started) -> Result<
         records_namespace: layout::RECORDS.to_owned(),
         prometheus: prometheus.address.clone(),
         stuck: stuck_page(&plans),
+        console: plans.iter().find(|plan| plan.name == layout::CONSOLE).map(|plan| plan.address.clone()),
         metrics: plans.iter().map(|plan| (plan.name.clone(), plan.metrics.clone())).collect(),
         logs: claim.directory.join("<part>/<part>.log").display().to_string(),
         audit: claim.directory.join("sweeper/audit.jsonl").display().to_string(),

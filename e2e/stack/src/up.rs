@@ -21,6 +21,9 @@ pub(crate) async fn up(place: &Place, options: &Up) -> Result<()> {
     let (has_remote, has_node) = (options.maestro, options.node);
     let design = Design { cadence, tasks, has_remote, has_node, is_watched: true, swap };
     with_system(place, &design, async |system: &System| {
+        if let Some(console) = &system.running.console {
+            step(&format!("Watch it at {console}"));
+        }
         let guide = async {
             if !options.no_demo {
                 demo::play(&system.running, Story::Create).await?;
@@ -41,6 +44,7 @@ pub(crate) async fn up(place: &Place, options: &Up) -> Result<()> {
 
 async fn explain(place: &Place, running: &Running) {
     step("Look at it, from another terminal");
+    let console = running.console.iter().map(|console| ("console", console.clone()));
     let resources = ("resources", format!("curl {}/api/hyperfleet/v1/clusters", running.api));
     let works = running.maestro.as_ref().map(|maestro| ("works", format!("curl {}", works::list(maestro))));
     let lines = [
@@ -50,7 +54,7 @@ async fn explain(place: &Place, running: &Running) {
         ("logs", running.logs.clone()),
         ("stories", place.command("demo delete|force-delete|stuck|disown|history|debounce|bundle")),
     ];
-    for (what, how) in [resources].into_iter().chain(works).chain(lines) {
+    for (what, how) in console.chain([resources]).chain(works).chain(lines) {
         say(&format!("    {what:<10} {how}"));
     }
     say("Control-C stops everything.");

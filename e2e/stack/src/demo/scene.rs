@@ -140,6 +140,9 @@ impl Scene {
     pub(super) async fn create(&self, name: &str, spec: &serde_json::Value) -> Result<Cluster> {
         let cluster = self.api.create(name, spec).await?;
         self.tell(&format!("you          create the cluster {} ({}), with {spec}", cluster.name, cluster.id));
+        if let Some(console) = &self.running.console {
+            self.tell(&format!("console      {console}/resources/{}", cluster.id));
+        }
         Ok(cluster)
     }
 

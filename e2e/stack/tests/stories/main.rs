@@ -1,6 +1,7 @@
 //! The program as its users meet it: the system comes up, with other programs too, every story comes true, dashboards and
 //! rules have data, a fleet is measured, and nothing is left behind.
 
+mod console;
 mod queries;
 
 use std::fs;
@@ -31,6 +32,7 @@ async fn stories_come_true_and_nothing_is_left_behind() -> Result<()> {
     ensure!(second.is_err_and(|error| error.to_string().contains("runs already")), "two stacks in one directory");
     try_join_all(STORIES.map(|story| async move { run(&["demo", story, "--directory", path]).await.context(story) }))
         .await?;
+    console::ensure_pages(&directory).await?;
     queries::ensure_data(&directory).await?;
 
     stack.signal("INT").await?;

@@ -1,0 +1,34 @@
+//! Reads the console of a stack after its stories.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::Value;
+
+/// Fails if a page of the console is not there, if a source is away, or if a page does not show what the stories left.
+pub(crate) async fn ensure_pages(stack: &Path) -> Result<()> {
+    lifecycle_e2e::init();
+    let addresses: Value = serde_json::from_slice(&fs::read(stack.join("addresses.json"))?)?;
+    let console = addresses["console"].as_str().context("the stack has no console")?;
+    let read = async |path: &str| {
+        let page = reqwest::get(format!("{console}{path}")).await?.error_for_status()?.text().await?;
+        ensure!(!page.contains("is away"), "{path} misses a source: {page}");
+        anyhow::Ok(page)
+    };
+    let fleet = read("/?state=reconciled").await?;
+    let cluster = fleet.split("/resources/").nth(1).and_then(|rest| rest.split('"').next());
+    let cluster = format!("/resources/{}", cluster.context("no cluster is reconciled")?);
+    let pages = [
+        (cluster.as_str(), "is reconciled at generation"),
+        (cluster.as_str(), "Decisions of provisioner"),
+        ("/adapters", "foundation"),
+        ("/adapters/provisioner", "addon"),
+        ("/sweeper", "deleted"),
+    ];
+    for (path, shown) in pages {
+        let page = read(path).await?;
+        ensure!(page.contains(shown), "{path} does not show `{shown}`: {page}");
+    }
+    Ok(())
+}
