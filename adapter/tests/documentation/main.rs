@@ -152,6 +152,7 @@ fn every_proof_exists(named: impl Iterator<Item = String>) {
         "adapter",
         "sweeper",
         "reconcile-metrics",
+        "console",
         "e2e",
     ];
     let sources: String = crates.map(page::sources).concat();
