@@ -103,3 +103,51 @@ pub fn page(adapter: &str, task: &Task) -> Value {
         "arrows": orders.iter().flat_map(arrows).collect::<Vec<_>>(),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::panic, reason = "tests")]
+
+    use lifecycle_core::task::compile::{Surroundings, compile};
+
+    use super::*;
+
+    #[test]
+    fn page_has_an_arrow_from_what_comes_first_to_what_waits() {
+        let resource = |name: &str, lifecycle: Value| {
+            json!({
+                "name": name,
+                "manifest": {
+                    "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": name, "namespace": "team" },
+                },
+                "discovery": { "namespace": "team", "by_name": name },
+                "lifecycle": lifecycle,
+            })
+        };
+        let when = |expression: &str| json!({ "when": { "expression": expression } });
+        let first = json!({ "delete": when("!resources.?second.hasValue()") });
+        let second = json!({ "create": when("resources.?first.hasValue()"), "delete": when("true") });
+        let task = json!({ "resources": [resource("first", first), resource("second", second)] });
+        let surroundings = Surroundings { read: &|_| Err(String::new()), environment: &|_| None };
+        let compiled = compile("task.yaml", &task.to_string(), &surroundings);
+        let task = compiled.task.unwrap_or_else(|| panic!("{}", compiled.diagnostics));
+        let expected = json!({
+            "adapter": "foundation",
+            "resources": [
+                {
+                    "name": "first", "kind": "ConfigMap", "is_created": "at once",
+                    "is_deleted": "once `second` is gone, as `delete` demands",
+                },
+                {
+                    "name": "second", "kind": "ConfigMap", "is_created": "once `first` is there, as `create` demands",
+                    "is_deleted": "at once",
+                },
+            ],
+            "arrows": [
+                { "from": "second", "to": "first", "on": "deletion", "label": "gone, delete" },
+                { "from": "first", "to": "second", "on": "creation", "label": "there, create" },
+            ],
+        });
+        assert_eq!(page("foundation", &task), expected);
+    }
+}

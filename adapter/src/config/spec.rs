@@ -43,7 +43,7 @@ pub struct AdapterSpec {
     pub inputs: Option<InputsSpec>,
     /// The pages of the last passes and of the task, `/passes` and `/task`; off by default.
     pub passes: Option<PassesSpec>,
-    /// The server of health probes, which also serves those pages.
+    /// The server of health probes, which also serves `/passes` and `/task`.
     pub health: Option<HealthSpec>,
     /// The server of Prometheus metrics.
     pub metrics: Option<MetricsSpec>,
