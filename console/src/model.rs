@@ -263,6 +263,9 @@ pub struct Pass {
     /// Warnings to the author of the task.
     #[serde(default)]
     pub warnings: Vec<String>,
+    /// What the adapter left out, because the pass was too long.
+    #[serde(default)]
+    pub cut: Vec<String>,
 }
 
 /// The event of a pass.

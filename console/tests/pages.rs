@@ -117,11 +117,55 @@ fn peer() -> Router {
         .route("/task", of(task))
 }
 
+/// Answers as large as the sources make them: many passes, entries, objects and orphans, with long texts full of markup.
+fn large() -> Router {
+    let long = HOSTILE.repeat(40);
+    let repeat = |value: Value, count: usize| Value::from(vec![value; count]);
+    let member = json!({"object": long, "step": "wave 0", "decision": HOSTILE, "effect": "failed", "readiness": "Failed", "why": long});
+    let gate = json!({"gate": long, "answer": "false", "expression": long, "readings": repeat(json!({"path": long, "value": long}), 50)});
+    let decision = json!({
+        "resource": "job", "decision": "skip", "reason": "SameGeneration", "because": long, "row": "17", "condition": "live",
+        "gates": repeat(gate, 3), "warnings": repeat(json!(long), 3),
+    });
+    let mut decisions = vec![decision; 8];
+    decisions[0]["objects"] = repeat(member, 1000);
+    let pass = json!({
+        "time": "2026-01-01T00:01:00Z", "status": "failed", "event": {"kind": "Cluster", "resourceId": ID, "generation": 1},
+        "resources": repeat(json!({"name": "job", "kind": "Job", "resourceName": long, "result": "failed", "error": long}), 40),
+        "decisions": decisions, "errors": {"resources": long, "post_actions": long}, "warnings": repeat(json!(long), 20),
+    });
+    let passes = json!({"adapter": "jobs", "passes": repeat(pass, 1)});
+    let short = json!({"time": "2026-01-01T00:01:00Z", "status": "failed", "event": {"resourceId": ID}, "errors": {"resources": long}});
+    let orphan =
+        json!({"kind": "Job", "namespace": "n", "name": long, "adapter": long, "resource_id": ID, "verdict": "delete"});
+    let plan = json!({
+        "leads": true, "pass": {"holds": repeat(json!(long), 200), "objects": repeat(orphan.clone(), 500)}, "history": repeat(orphan, 500),
+    });
+    let stuck = json!({
+        "items": repeat(json!({"id": ID, "kind": "Cluster", "name": long, "waits_on": [{"adapter": long, "cause": "x"}]}), 500), "total": 500,
+    });
+    let of = |body: Value| get(async move || body.to_string());
+    let many = json!({"adapter": "jobs", "passes": repeat(short, 50)});
+    let choose = move |query: Option<String>| match query.is_some_and(|query| query.contains("resource_id")) {
+        true => passes.to_string(),
+        false => many.to_string(),
+    };
+    Router::new()
+        .route("/stuck", of(stuck))
+        .route("/plan", of(plan))
+        .route("/task", of(json!({})))
+        .route("/passes", get(async move |axum::extract::RawQuery(query): axum::extract::RawQuery| choose(query)))
+}
+
 impl World {
     /// Starts a console; `more` are lines of its configuration. The sources named `{peer}` answer.
     async fn start(more: &str) -> Self {
+        Self::beside(peer(), more).await
+    }
+
+    async fn beside(peer: Router, more: &str) -> Self {
         let questions = Arc::<AtomicUsize>::default();
-        let (api, peer) = (serve(api(questions.clone())).await, serve(peer()).await);
+        let (api, peer) = (serve(api(questions.clone())).await, serve(peer).await);
         let more = more.replace("{peer}", &format!("http://{}", peer.address()));
         let text =
             format!("listen: '127.0.0.1:0'\napi: {{base_url: 'http://{}', kinds: [Cluster]}}\n{more}", api.address());
@@ -132,11 +176,7 @@ impl World {
     }
 
     async fn all() -> Self {
-        Self::start(
-            "exporter: {url: '{peer}'}\nadapters: [{name: jobs, url: '{peer}'}]\nsweeper: {url: '{peer}'}\n\
-             links: {trace: 'https://traces/{trace_id}'}\n",
-        )
-        .await
+        Self::start(ALL).await
     }
 
     async fn get(&self, path: &str) -> (u16, String) {
@@ -157,6 +197,10 @@ async fn console(config: Config) -> Server {
     server::serve(Arc::new(config), sources, CancellationToken::new()).await.unwrap()
 }
 
+/// The keys with which every source answers.
+const ALL: &str = "exporter: {url: '{peer}'}\nadapters: [{name: jobs, url: '{peer}'}]\nsweeper: {url: '{peer}'}\n\
+                   links: {trace: 'https://traces/{trace_id}'}\n";
+
 const PAGES: [&str; 5] =
     ["/", "/resources/01a219eb-957a-7319-9ecb-fd65426d7ca0", "/adapters", "/adapters/jobs", "/sweeper"];
 
@@ -168,6 +212,16 @@ async fn text_of_others_stays_text_on_every_page() {
         assert!(page.contains("&lt;script&gt;") || path == "/adapters", "{path} does not show the text: {page}");
         assert!(!page.contains("<script>alert") && !page.contains("<img"), "{path}: {page}");
         assert!(page.len() < 100_000, "{path} has {} bytes", page.len());
+    }
+}
+
+#[tokio::test]
+async fn page_stays_small_however_much_the_sources_answer() {
+    let world = World::beside(large(), ALL).await;
+    for path in PAGES {
+        let page = world.page(path).await;
+        assert!(page.len() < 100_000, "{path} has {} bytes", page.len());
+        assert!(!page.contains("is away"), "{path} shows a source as away");
     }
 }
 

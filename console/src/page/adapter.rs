@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use maud::{Markup, html};
 
-use super::parts::{ago, away, escaped, link, mark, table};
+use super::parts::{ago, away, cut, escaped, fitting, link, mark, table};
 use super::{Moment, Page, Part, graph};
 use crate::model::{Pass, Passes, Task};
 use crate::source::{Away, Replica};
@@ -141,13 +141,19 @@ impl Adapter {
     fn passes(&self, moment: Moment) -> Markup {
         let mut passes: Vec<&Pass> = self.answers().flat_map(|passes| &passes.passes).collect();
         passes.sort_by_key(|pass| std::cmp::Reverse(pass.time));
-        let rows = html! { @for pass in passes { (row(pass, moment)) } };
+        let (rows, hidden) = fitting(passes.into_iter().map(|pass| row(pass, moment)), OF_PASSES);
         html! {
             h2 { "The last passes" }
             (table("Passes, the newest first", &["When", "Resource", "Result", "Decisions", "Took"], rows))
+            @if hidden > 0 { p.faint { (hidden) " older passes are not shown; the adapter's page " code { "/passes" } " has them." } }
         }
     }
 }
+
+/// The bytes of the list of passes; the page has less than 100 kB.
+const OF_PASSES: usize = 60_000;
+/// The most decisions of a pass in the list.
+const MOST_DECISIONS: usize = 8;
 
 fn row(pass: &Pass, moment: Moment) -> Markup {
     let tone = match pass.status.as_str() {
@@ -164,8 +170,8 @@ fn row(pass: &Pass, moment: Moment) -> Markup {
         tr {
             td { (ago(pass.time, moment.now)) }
             td { (pass.event.kind) " " (link(&pass.event.resource_id, "")) br; small { "generation " (pass.event.generation) } }
-            td { (mark(tone, &pass.status)) @for error in pass.errors.values() { br; small.error { (error) } } }
-            td { @for (index, decision) in decisions.iter().enumerate() { @if index > 0 { br; } (decision) } }
+            td { (mark(tone, &pass.status)) @for error in pass.errors.values() { br; small.error { (cut(error)) } } }
+            td { @for (index, decision) in decisions.iter().enumerate() { @if index > 0 { br; } (cut(decision)) } @if pass.decisions.len() > MOST_DECISIONS { br; small { (pass.decisions.len() - MOST_DECISIONS) " more" } } }
             td.number { (format!("{:.0} ms", pass.duration_seconds * 1000.0)) }
         }
     }

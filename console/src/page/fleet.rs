@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use maud::{Markup, html};
 
-use super::parts::{ago, away, escaped, link, mark, table};
+use super::parts::{ago, away, cut, escaped, fitting, link, mark, table};
 use super::{Moment, Page, Part};
 use crate::model::{List, Resource, StuckList};
 use crate::source::{Away, Filter, State};
@@ -13,6 +13,9 @@ use crate::why::Tone;
 
 /// The resources on a page of the list.
 pub const PAGE_SIZE: u32 = 50;
+
+/// The bytes of the list of adapters that stuck resources wait on; the page has less than 100 kB.
+const OF_WAITS: usize = 15_000;
 
 /// The numbers of a kind, each by itself: one may be known while another is not.
 #[derive(Debug, Clone)]
@@ -101,23 +104,24 @@ impl Fleet {
         for on in stuck.items.iter().flat_map(|stuck| &stuck.waits_on) {
             *waits.entry((&on.adapter, &on.cause)).or_default() += 1;
         }
-        let by_adapter = html! {
-            @for ((adapter, cause), count) in &waits {
+        let row = |((adapter, cause), count): (&(&str, &str), &u64)| {
+            html! {
                 tr {
-                    th scope="row" { a href={ "/adapters/" (escaped(adapter)) } { (adapter) } }
-                    td { (cause.replace('_', " ")) }
+                    th scope="row" { a href={ "/adapters/" (escaped(&cut(adapter))) } { (cut(adapter)) } }
+                    td { (cut(&cause.replace('_', " "))) }
                     td.number { (count) }
                 }
             }
         };
+        let (by_adapter, _) = fitting(waits.iter().map(row), OF_WAITS);
         let oldest = html! {
             @for stuck in stuck.items.iter().take(10) {
                 tr {
-                    th scope="row" { (link(&stuck.id, &stuck.name)) }
+                    th scope="row" { (link(&stuck.id, &cut(&stuck.name))) }
                     td { (stuck.kind) }
                     td { (mark(Tone::Bad, if stuck.deleting { "deletion stuck" } else { "stuck" })) }
                     td { (crate::why::age(jiff::SignedDuration::from_secs(i64::try_from(stuck.age_seconds).unwrap_or(i64::MAX)))) }
-                    td { (stuck.waits_on.iter().map(|on| on.adapter.as_str()).collect::<Vec<_>>().join(", ")) }
+                    td { (cut(&stuck.waits_on.iter().map(|on| on.adapter.as_str()).collect::<Vec<_>>().join(", "))) }
                 }
             }
         };
@@ -158,7 +162,7 @@ impl Fleet {
         let rows = html! {
             @for resource in &list.items {
                 tr {
-                    th scope="row" { (link(&resource.id, &resource.name)) }
+                    th scope="row" { (link(&resource.id, &cut(&resource.name))) }
                     td { (resource.kind) }
                     td { (state(resource, stuck.contains(&resource.id.as_str()))) }
                     td.number { (resource.generation) }

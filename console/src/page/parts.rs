@@ -1,7 +1,9 @@
 //! The parts that several pages have.
 
+use std::borrow::Cow;
+
 use jiff::{Timestamp, Unit};
-use maud::{Markup, html};
+use maud::{Markup, PreEscaped, html};
 
 use super::capital;
 use crate::source::Away;
@@ -55,6 +57,36 @@ pub(super) fn path(id: &str) -> String {
 /// A text as one segment of a path, or a part of a query.
 pub(super) fn escaped(text: &str) -> String {
     percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC).to_string()
+}
+
+/// The rows of a list that fit into so many bytes, from its beginning, and how many do not. So a page stays below 100 kB, however many
+/// and however long the things that it lists are.
+pub(super) fn fitting(rows: impl IntoIterator<Item = Markup>, bytes: usize) -> (Markup, usize) {
+    let mut text = String::new();
+    let mut rows = rows.into_iter();
+    for row in rows.by_ref() {
+        if text.len() + row.0.len() > bytes {
+            return (PreEscaped(text), 1 + rows.count());
+        }
+        text.push_str(&row.0);
+    }
+    (PreEscaped(text), 0)
+}
+
+/// The most characters of a text in a list.
+const SHORT: usize = 240;
+
+/// A text for a list: its beginning, if it is long.
+pub(super) fn cut(text: &str) -> Cow<'_, str> {
+    cut_to(text, SHORT)
+}
+
+/// The first characters of a text.
+pub(super) fn cut_to(text: &str, most: usize) -> Cow<'_, str> {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => Cow::Owned(format!("{}…", &text[..end])),
+        None => Cow::Borrowed(text),
+    }
 }
 
 /// A text with names between backticks, which are shown as code.

@@ -3,15 +3,23 @@
 use jiff::Timestamp;
 use maud::{Markup, html};
 
-use super::parts::{ago, away, escaped, link, mark, prose, table};
+use super::parts::{ago, away, cut, cut_to, escaped, fitting, link, mark, prose, table};
 use super::{Moment, Page, Part};
 use crate::config::Links;
-use crate::model::{Condition, Decision, Effect, Pass, Passes, Reference, Report, Resource, Stuck, StuckList};
+use crate::model::{Condition, Decision, Effect, Member, Pass, Passes, Reference, Report, Resource, Stuck, StuckList};
 use crate::source::{Away, Replica};
 use crate::why::{Facts, Tone, Verdict, judge};
 
-/// The most lines of the timeline.
-const LINES: usize = 60;
+/// The bytes of the decisions of one adapter, and of all; of the objects of one bundle; of the reports, of the conditions, and of the
+/// timeline. A page has less than 100 kB.
+const OF_ADAPTER: usize = 20_000;
+const OF_ADAPTERS: usize = 40_000;
+const OF_BUNDLE: usize = 8_000;
+const OF_REPORTS: usize = 15_000;
+const OF_CONDITIONS: usize = 8_000;
+const OF_TIMELINE: usize = 12_000;
+/// The most gates of a decision, values that a gate read, labels, and things of other short lists.
+const FEW: usize = 12;
 
 /// What the page shows.
 #[derive(Debug, Clone)]
@@ -42,7 +50,7 @@ impl Details<'_> {
             (self.problems())
             (headline(&verdict))
             (self.facts(moment))
-            (self.decisions(&passes, moment))
+            (self.decisions(&passes, &verdict, moment))
             (self.reports(moment))
             (conditions(&resource.status.conditions, moment))
             (self.timeline(&passes, moment))
@@ -116,52 +124,61 @@ impl Details<'_> {
                     dt { "Has" }
                     dd { @for (index, child) in children.iter().enumerate() { @if index > 0 { ", " } (child.kind) " " (link(&child.id, &child.name)) } }
                 }
-                @for (name, reference) in references { dt { "Names as " (name) } dd { (named(reference)) } }
+                @for (name, reference) in references.take(FEW) { dt { "Names as " (name) } dd { (named(reference)) } }
                 @if !resource.labels.is_empty() {
                     dt { "Labels" }
-                    dd { @for (index, (key, value)) in resource.labels.iter().enumerate() { @if index > 0 { ", " } code { (key) "=" (value) } } }
+                    dd { @for (index, (key, value)) in resource.labels.iter().take(FEW).enumerate() { @if index > 0 { ", " } code { (key) "=" (value) } } }
                 }
             }
         }
     }
 
-    /// The last decisions of each adapter.
-    fn decisions(&self, passes: &[(&str, Vec<&Pass>)], moment: Moment) -> Markup {
+    /// The last decisions of each adapter, first of those that the resource waits on.
+    fn decisions(&self, passes: &[(&str, Vec<&Pass>)], verdict: &Verdict, moment: Moment) -> Markup {
+        let is_awaited = |adapter: &str| verdict.waits.iter().any(|wait| wait.on == format!("adapter {adapter}"));
+        let (awaited, others): (Vec<_>, Vec<_>) = passes.iter().partition(|(adapter, _)| is_awaited(adapter));
+        let mut parts = Vec::new();
+        let mut room = OF_ADAPTERS;
+        for (adapter, passes) in awaited.into_iter().chain(others) {
+            let part = match passes.first() {
+                None => {
+                    html! { p { (adapter_link(adapter)) " has no pass about this resource among those that it keeps." } }
+                }
+                Some(pass) => self.last_pass(adapter, pass, room.min(OF_ADAPTER), moment),
+            };
+            room = room.saturating_sub(part.0.len());
+            parts.push(part);
+        }
         html! {
-            @if !passes.is_empty() { h2 { "What the adapters decided" } }
-            @for (adapter, passes) in passes {
-                @match passes.first() {
-                    None => p { (adapter_link(adapter)) " has no pass about this resource among those that it keeps." },
-                    Some(pass) => (self.last_pass(adapter, pass, moment)),
-                }
-            }
+            @if !parts.is_empty() { h2 { "What the adapters decided" } }
+            @for part in parts { (part) }
         }
     }
 
-    fn last_pass(&self, adapter: &str, pass: &Pass, moment: Moment) -> Markup {
+    fn last_pass(&self, adapter: &str, pass: &Pass, bytes: usize, moment: Moment) -> Markup {
         let effect = |name: &str| pass.resources.iter().find(|effect| effect.name == name);
-        let rows = html! {
-            @for decision in &pass.decisions {
+        let row = |decision: &Decision| {
+            html! {
                 tr {
-                    th scope="row" { (decision.resource) @if let Some(effect) = effect(&decision.resource) { br; small { (object(effect)) } } }
+                    th scope="row" { (cut(&decision.resource)) @if let Some(effect) = effect(&decision.resource) { br; small { (object(effect)) } } }
                     td { (decided(decision, effect(&decision.resource))) }
-                    td {
-                        (decision.because)
-                        (why(adapter, decision))
-                        (members(adapter, decision))
-                    }
+                    td { (cut(&decision.because)) (why(adapter, decision)) (members(adapter, decision)) }
                 }
             }
         };
+        let (rows, hidden) = fitting(pass.decisions.iter().map(row), bytes);
+        let shown = pass.decisions.len() - hidden;
         html! {
             h3 { (adapter_link(adapter)) " " (mark(tone_of(pass), &pass.status)) " " small { (ago(pass.time, moment.now)) ", about generation " (pass.event.generation) } (self.trace(pass)) }
             @if let Some(gone) = &pass.gone { p { (gone) } }
-            @for (phase, error) in &pass.errors { p.error { strong { (phase.replace('_', " ")) ": " } (error) } }
+            @for (phase, error) in &pass.errors { p.error { strong { (phase.replace('_', " ")) ": " } (cut(error)) } }
             @for precondition in pass.preconditions.iter().filter(|it| !it.matched) {
-                p { "The precondition " code { (precondition.name) } " is not met" @if let Some(error) = &precondition.error { ": " (error) } "." }
+                p { "The precondition " code { (precondition.name) } " is not met" @if let Some(error) = &precondition.error { ": " (cut(error)) } "." }
             }
-            @for warning in &pass.warnings { p.warning { (warning) } }
-            @if !pass.decisions.is_empty() { (table(&format!("Decisions of {adapter}"), &["Entry and object", "Decision", "Because"], rows)) }
+            @for warning in pass.warnings.iter().take(FEW) { p.warning { (cut(warning)) } }
+            @if shown > 0 { (table(&format!("Decisions of {adapter}"), &["Entry and object", "Decision", "Because"], rows)) }
+            @if hidden > 0 { p.faint { (hidden) " more decisions are not shown; the adapter's page " code { "/passes" } " has them." } }
+            @for cut in &pass.cut { p.faint { "The adapter left out of this pass, which was too long: " (cut) "." } }
         }
     }
 
@@ -180,12 +197,12 @@ impl Details<'_> {
     fn reports(&self, moment: Moment) -> Markup {
         let Ok(reports) = &self.reports else { return html! {} };
         let generation = self.resource.generation;
-        let rows = html! {
-            @for report in reports {
-                @for (index, condition) in report.conditions.iter().enumerate() {
+        let of_report = |report: &Report| {
+            html! {
+                @for (index, condition) in report.conditions.iter().take(FEW).enumerate() {
                     tr class=[(index == 0).then_some("first")] {
                         @if index == 0 {
-                            th scope="rowgroup" rowspan=(report.conditions.len()) {
+                            th scope="rowgroup" rowspan=(report.conditions.len().min(FEW)) {
                                 (adapter_link(&report.adapter)) br;
                                 small {
                                     "generation " (report.observed_generation)
@@ -199,10 +216,12 @@ impl Details<'_> {
                 }
             }
         };
+        let (rows, hidden) = fitting(reports.iter().map(of_report), OF_REPORTS);
         html! {
             h2 { "What the adapters reported" }
             @if reports.is_empty() { p { "No adapter has reported about this resource." } }
             @else { (table("Reports", &["Adapter", "Condition", "Status", "Reason and message", "Since"], rows)) }
+            @if hidden > 0 { p.faint { (hidden) " more reports are not shown; the API has them." } }
         }
     }
 
@@ -245,19 +264,18 @@ impl Details<'_> {
             }
             let line = html! {
                 (adapter_link(adapter))
-                @if pass.status == "failed" { " " (mark(Tone::Bad, "failed")) @for error in pass.errors.values() { " " (error) } }
-                @if !deeds.is_empty() { ": " (deeds.join(", ")) "." }
+                @if pass.status == "failed" { " " (mark(Tone::Bad, "failed")) @for error in pass.errors.values() { " " (cut(error)) } }
+                @if !deeds.is_empty() { ": " (cut(&deeds.join(", "))) "." }
                 (self.trace(pass))
             };
             add(pass.time, line);
         }
         lines.sort_by_key(|(time, _)| std::cmp::Reverse(*time));
-        let hidden = lines.len().saturating_sub(LINES);
+        let line = |(time, line): &(Timestamp, Markup)| html! { li { (ago(Some(*time), moment.now)) span { (line) } } };
+        let (shown, hidden) = fitting(lines.iter().map(line), OF_TIMELINE);
         html! {
             h2 { "What happened" }
-            ol.timeline {
-                @for (time, line) in lines.iter().take(LINES) { li { (ago(Some(*time), moment.now)) span { (line) } } }
-            }
+            ol.timeline { (shown) }
             @if hidden > 0 { p.faint { (hidden) " older lines are not shown." } }
             @if quiet > 0 { p.faint { (quiet) " passes changed nothing." } }
         }
@@ -273,15 +291,15 @@ fn headline(verdict: &Verdict) -> Markup {
     html! {
         section.verdict aria-label="Why" {
             p.headline { (mark(verdict.tone, word)) " " (verdict.headline) "." }
-            @for wait in &verdict.waits {
+            @for wait in verdict.waits.iter().take(FEW) {
                 article {
                     h2 { (mark(wait.tone, &wait.on)) }
                     p { (prose(&wait.what)) }
-                    @for said in &wait.said { blockquote { (said) } }
+                    @for said in wait.said.iter().take(3) { blockquote { (cut_to(said, 500)) } }
                     @if !wait.whose.is_empty() { p { strong { "Whose part: " } (wait.whose) } }
                     @if !wait.helps.is_empty() {
                         p { strong { "What would change it" } }
-                        ul { @for help in &wait.helps { li { (prose(help)) } } }
+                        ul { @for help in wait.helps.iter().take(5) { li { (prose(help)) } } }
                     }
                 }
             }
@@ -315,7 +333,7 @@ fn decided(decision: &Decision, effect: Option<&Effect>) -> Markup {
     html! {
         @if failed { (mark(Tone::Bad, &decision.decision)) } @else { (decision.decision) }
         @if !decision.reason.is_empty() { br; small { (decision.reason) } }
-        @if let Some(error) = effect.and_then(|effect| effect.error.as_ref()) { br; small.error { (error) } }
+        @if let Some(error) = effect.and_then(|effect| effect.error.as_ref()) { br; small.error { (cut(error)) } }
     }
 }
 
@@ -331,40 +349,48 @@ fn why(adapter: &str, decision: &Decision) -> Markup {
             @if let Some(otherwise) = decision.otherwise.as_deref().filter(|text| !text.is_empty()) {
                 p { (prose(&format!("For another decision, {otherwise}."))) }
             }
-            @for gate in &decision.gates {
+            @for gate in decision.gates.iter().take(FEW) {
                 p {
                     "Gate " code { @if let Some(of) = &gate.resource { (of) "." } (gate.gate) } ": " strong { (gate.answer) }
-                    @if let Some(expression) = &gate.expression { br; code { (expression) } }
+                    @if let Some(expression) = &gate.expression { br; code { (cut(expression)) } }
                 }
                 @if !gate.readings.is_empty() {
-                    ul { @for reading in &gate.readings { li { code { (reading.path) } " = " code { (reading.value) } } } }
+                    ul { @for reading in gate.readings.iter().take(FEW) { li { code { (cut(&reading.path)) } " = " code { (cut(&reading.value)) } } } }
                 }
             }
-            @for warning in &decision.warnings { p.warning { (warning) } }
+            @for warning in decision.warnings.iter().take(FEW) { p.warning { (cut(warning)) } }
         }
     }
 }
 
-/// The objects of a bundle: those that are not ready at once, all of them on demand.
+/// The objects of a bundle, on demand: first those that failed or are not ready.
 fn members(adapter: &str, decision: &Decision) -> Markup {
     if decision.objects.is_empty() {
         return html! {};
     }
-    let ready = decision.objects.iter().filter(|member| member.readiness == "ready").count();
-    let rows = html! {
-        @for member in &decision.objects {
+    // An object that served once, and is gone, is as it should be.
+    let is_fine = |member: &Member| {
+        let is_ready = member.readiness.eq_ignore_ascii_case("ready") || member.decision.contains("Completed");
+        is_ready && member.effect != "failed"
+    };
+    let (fine, others): (Vec<&Member>, Vec<&Member>) = decision.objects.iter().partition(|member| is_fine(member));
+    let (ready, all) = (fine.len(), decision.objects.len());
+    let row = |member: &Member| {
+        html! {
             tr {
-                th scope="row" { (member.object) }
+                th scope="row" { (cut(&member.object)) }
                 td { (member.step) }
-                td { (member.decision) @if !member.effect.is_empty() { br; small { (member.effect) } } }
-                td { (member.readiness) @if !member.why.is_empty() { br; small { (member.why) } } }
+                td { (cut(&member.decision)) @if !member.effect.is_empty() { br; small { (member.effect) } } }
+                td { (member.readiness) @if !member.why.is_empty() { br; small { (cut(&member.why)) } } }
             }
         }
     };
+    let (rows, hidden) = fitting(others.into_iter().chain(fine).map(row), OF_BUNDLE);
     html! {
         details id={ "objects-" (adapter) "-" (decision.resource) } {
-            summary { (ready) " of " (decision.objects.len()) " objects are ready" }
+            summary { (ready) " of " (all) " objects are ready" }
             (table("Objects of the bundle", &["Object", "Step", "Decision", "Readiness"], rows))
+            @if hidden > 0 { p.faint { (hidden) " more objects are not shown; the adapter's page " code { "/passes" } " has them." } }
         }
     }
 }
@@ -375,8 +401,7 @@ fn deeds(pass: &Pass) -> Vec<String> {
     let of_entries =
         pass.resources.iter().filter(is_deed).map(|effect| format!("{} {}", object(effect), effect.result));
     let members = pass.decisions.iter().flat_map(|decision| &decision.objects);
-    let is_written =
-        |effect: &str| !matches!(effect, "" | "unchanged" | "kept" | "waiting" | "skipped" | "none" | "left alone");
+    let is_written = |effect: &str| !matches!(effect, "" | "none" | "failed");
     let of_members = members
         .filter(|member| is_written(&member.effect))
         .map(|member| format!("{} {}", member.object, member.effect));
@@ -392,16 +417,18 @@ fn condition_cells(condition: &Condition, moment: Moment) -> Markup {
     html! {
         td { (condition.condition_type) }
         td { (mark(tone, &condition.status)) }
-        td { (condition.reason) @if !condition.reason.is_empty() && !condition.message.is_empty() { ": " } (condition.message) }
+        td { (condition.reason) @if !condition.reason.is_empty() && !condition.message.is_empty() { ": " } (cut(&condition.message)) }
         td { (ago(condition.last_transition_time, moment.now)) }
     }
 }
 
 fn conditions(conditions: &[Condition], moment: Moment) -> Markup {
-    let rows = html! { @for condition in conditions { tr { (condition_cells(condition, moment)) } } };
+    let row = |condition: &Condition| html! { tr { (condition_cells(condition, moment)) } };
+    let (rows, hidden) = fitting(conditions.iter().map(row), OF_CONDITIONS);
     html! {
         h2 { "What the API makes of it" }
         @if conditions.is_empty() { p { "The API keeps no conditions about this resource." } }
         @else { (table("Conditions", &["Condition", "Status", "Reason and message", "Since"], rows)) }
+        @if hidden > 0 { p.faint { (hidden) " more conditions are not shown; the API has them." } }
     }
 }

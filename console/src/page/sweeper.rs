@@ -3,11 +3,16 @@
 
 use maud::{Markup, html};
 
-use super::parts::{ago, away, link, mark, sentence, table};
+use super::parts::{ago, away, cut, fitting, link, mark, sentence, table};
 use super::{Moment, Page, Part};
-use crate::model::{Plan, Sweep};
+use crate::model::{Deed, Orphan, Plan, Sweep};
 use crate::source::Replica;
 use crate::why::{Tone, age};
+
+/// The bytes of the reasons of a hold, of the orphans, and of the history; the page has less than 100 kB.
+const OF_HOLDS: usize = 5_000;
+const OF_ORPHANS: usize = 40_000;
+const OF_HISTORY: usize = 30_000;
 
 /// Renders the page; `replicas` is none if no sweeper is configured.
 #[must_use]
@@ -84,7 +89,7 @@ fn holds(pass: &Sweep, plan: &Plan) -> Markup {
     html! {
         @if !pass.holds.is_empty() {
             p { (mark(Tone::Bad, "The pass was held, and deleted nothing")) }
-            ul { @for hold in &pass.holds { li { (sentence(hold)) } } }
+            ul { (fitting(pass.holds.iter().map(|hold| html! { li { (sentence(&cut(hold))) } }), OF_HOLDS).0) }
         }
         @if let Some(command) = &plan.approve {
             p { "If every object below really is to go, this command approves this plan, and no other:" }
@@ -98,8 +103,8 @@ fn objects(pass: &Sweep, moment: Moment) -> Markup {
         return html! { p { (mark(Tone::Good, "No object is orphaned")) } };
     }
     let total = pass.objects_total.unwrap_or(pass.objects.len() as u64);
-    let rows = html! {
-        @for object in &pass.objects {
+    let row = |object: &Orphan| {
+        html! {
             tr {
                 th scope="row" { (object.kind) " " (place(&object.namespace, &object.name)) }
                 td { (object.adapter) }
@@ -109,13 +114,15 @@ fn objects(pass: &Sweep, moment: Moment) -> Markup {
             }
         }
     };
-    let caption = format!("{} of {total} objects whose API resource is gone", pass.objects.len());
+    let (rows, hidden) = fitting(pass.objects.iter().map(row), OF_ORPHANS);
+    let shown = pass.objects.len() - hidden;
+    let caption = format!("{shown} of {total} objects whose API resource is gone; `sweeper plan` prints all");
     table(&caption, &["Object", "Adapter", "API resource", "Verdict", "Found gone"], rows)
 }
 
 fn history(plan: &Plan, moment: Moment) -> Markup {
-    let rows = html! {
-        @for deed in &plan.history {
+    let row = |deed: &Deed| {
+        html! {
             tr {
                 td { (ago(deed.time, moment.now)) }
                 th scope="row" { (deed.kind) " " (place(&deed.namespace, &deed.name)) }
@@ -125,6 +132,7 @@ fn history(plan: &Plan, moment: Moment) -> Markup {
             }
         }
     };
+    let (rows, _) = fitting(plan.history.iter().map(row), OF_HISTORY);
     html! {
         h2 { "What it did" }
         @if plan.history.is_empty() { p { "Nothing since " (ago(plan.history_since, moment.now)) "." } }

@@ -21,8 +21,8 @@ use tokio::time::timeout;
 use super::{Answers, Away, decode};
 use crate::config::PeerConfig;
 
-/// The most bytes of an answer.
-const LIMIT: usize = 8 * 1024 * 1024;
+/// The most bytes of an answer: twice what an adapter keeps of its passes by default.
+const LIMIT: usize = 16 * 1024 * 1024;
 /// The most replicas of one program that are asked.
 const MOST_REPLICAS: usize = 32;
 
