@@ -136,8 +136,9 @@ impl Model {
             }
             Act::EditParent => {}
             Act::Squat(place, is_owned) => {
-                if *place < count && !cluster.objects.contains_key(&name(*place)) {
-                    let mut object = self.manifest(*place);
+                let place = place % count;
+                if !cluster.objects.contains_key(&name(place)) {
+                    let mut object = self.manifest(place);
                     object["metadata"]["annotations"] = json!({ "of": "somebody" });
                     if *is_owned {
                         object["metadata"]["labels"] = json!({ OWNER: "other" });
@@ -151,7 +152,7 @@ impl Model {
             | Act::Strip(place)
             | Act::Unmark(place, _)
             | Act::Hold(place) => {
-                let name = name(*place);
+                let name = name(place % count);
                 if let Some(object) = cluster.objects.get(&name) {
                     self.act_on(act, &name, object).await?;
                 }

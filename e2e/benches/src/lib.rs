@@ -2,6 +2,7 @@
 //!
 //! | benchmark | measures |
 //! | --- | --- |
+//! | `bundle` | a bundle of 1,000 objects, for the adapter |
 //! | `events` | an event, for the adapter |
 //! | `pass` | a pass of the sweeper, and the deletion of orphans |
 //! | `scrape` | a scrape of `reconcile-metrics`, and the cost of its indexes for the API |

@@ -138,38 +138,49 @@ fn shape() -> impl Strategy<Value = Shape> {
     (kind, settings()).prop_map(|(kind, settings)| Shape { kind, settings })
 }
 
+/// The acts of people and controllers on an object.
+fn act_on_an_object() -> impl Strategy<Value = Act> {
+    let place = || 0..5_usize;
+    prop_oneof![
+        6 => place().prop_map(Act::Observe),
+        1 => place().prop_map(Act::Remove),
+        1 => place().prop_map(Act::Edit),
+        1 => place().prop_map(Act::Strip),
+        2 => (place(), select(vec![Mark::Owner, Mark::Digest])).prop_map(|(place, mark)| Act::Unmark(place, mark)),
+        2 => (place(), any::<bool>()).prop_map(|(place, is_owned)| Act::Squat(place, is_owned)),
+        3 => place().prop_map(Act::Hold),
+    ]
+}
+
 fn act() -> impl Strategy<Value = Act> {
     let place = || 0..5_usize;
     prop_oneof![
         3 => place().prop_map(Act::Change),
         3 => place().prop_map(Act::Toggle),
         1 => (place(), settings()).prop_map(|(place, settings)| Act::Reset(place, settings)),
-        6 => place().prop_map(Act::Observe),
-        1 => place().prop_map(Act::Remove),
-        1 => place().prop_map(Act::Edit),
-        1 => place().prop_map(Act::Strip),
-        1 => (place(), select(vec![Mark::Owner, Mark::Digest])).prop_map(|(place, mark)| Act::Unmark(place, mark)),
-        2 => (place(), any::<bool>()).prop_map(|(place, is_owned)| Act::Squat(place, is_owned)),
-        1 => place().prop_map(Act::Hold),
+        12 => act_on_an_object(),
         1 => Just(Act::EditParent),
         1 => Just(Act::Wait),
         1 => Just(Act::Generation),
     ]
 }
 
-fn step(likely: f64) -> impl Strategy<Value = Step> {
+fn step(act: impl Strategy<Value = Act>, likely: f64) -> impl Strategy<Value = Step> {
     let interruption = prop_oneof![
         3 => (0..14_usize).prop_map(Interruption::Crash),
         1 => (1..14_usize).prop_map(Interruption::LostRequest),
         2 => (1..14_usize).prop_map(Interruption::LostAnswer),
     ];
-    (vec(act(), 0..5), weighted(likely, interruption)).prop_map(|(acts, interruption)| Step { acts, interruption })
+    (vec(act, 0..5), weighted(likely, interruption)).prop_map(|(acts, interruption)| Step { acts, interruption })
 }
 
 fn life() -> impl Strategy<Value = Life> {
     (vec(shape(), 1..6), any::<bool>()).prop_flat_map(|(shapes, is_twin)| {
         let likely = if is_twin { 0.8 } else { 0.4 };
-        (Just(shapes), Just(is_twin), vec(step(likely), 1..6), vec(step(likely), 0..3))
+        let steps = vec(step(act(), likely), 1..6);
+        // Nothing is rendered any more.
+        let deletion = vec(step(act_on_an_object(), likely), 0..4);
+        (Just(shapes), Just(is_twin), steps, deletion)
             .prop_map(|(shapes, is_twin, steps, deletion)| Life { shapes, is_twin, steps, deletion })
     })
 }
