@@ -180,8 +180,12 @@ fn life() -> impl Strategy<Value = Life> {
         let steps = vec(step(act(), likely), 1..6);
         // Nothing is rendered any more.
         let deletion = vec(step(act_on_an_object(), likely), 0..4);
-        (Just(shapes), Just(is_twin), steps, deletion)
-            .prop_map(|(shapes, is_twin, steps, deletion)| Life { shapes, is_twin, steps, deletion })
+        (Just(shapes), Just(is_twin), steps, deletion).prop_map(|(shapes, is_twin, steps, deletion)| Life {
+            shapes,
+            is_twin,
+            steps,
+            deletion,
+        })
     })
 }
 
