@@ -88,7 +88,9 @@ pub fn judge(facts: &Facts<'_>) -> Verdict {
         waits.extend(children(facts));
         let asked = resource.deleted_time.map(|time| age(facts.now.duration_since(time))).unwrap_or_default();
         let headline = match waits.as_slice() {
-            [] => format!("The deletion of {what} was asked for {asked} ago; every report says that nothing is left"),
+            [] => format!(
+                "The deletion of {what} was asked for {asked} ago; every report says that nothing is left, so the API removes it with the next one"
+            ),
             waits => format!("The deletion of {what} was asked for {asked} ago; it waits on {}", names(waits)),
         };
         return Verdict { tone: worst(facts, &waits), headline, waits };
@@ -168,8 +170,29 @@ fn is_done(resource: &Resource, report: &Report) -> bool {
         && report.condition(last).is_some_and(|condition| condition.status == "True")
 }
 
-/// What an adapter that is not done does. `pass` is none if its passes are not known, and has none if there is none about the resource.
+/// Who has to look if an adapter hears of no events, and where.
+const SILENT: &str = "Whoever runs the Sentinel, the broker or the adapter.";
+const LOOK: &str =
+    "Look whether the adapter is away or takes no events (page Adapters), and whether the Sentinel runs.";
+
+/// What an adapter that is not done does, and whether it still hears of events.
 fn wait_on(facts: &Facts<'_>, adapter: &str, report: Option<&Report>, pass: Option<Option<&Pass>>) -> Wait {
+    let mut wait = doing(facts, adapter, report, pass);
+    let last = pass.flatten().and_then(|pass| pass.time).map(|time| facts.now.duration_since(time));
+    if let Some(silent) = last.filter(|silent| *silent >= SILENCE) {
+        wait.tone = Tone::Bad;
+        wait.what.push_str(&format!(
+            " That was {} ago, and it has handled no event about this resource since.",
+            age(silent)
+        ));
+        wait.whose = SILENT;
+        wait.helps = vec![LOOK.to_owned()];
+    }
+    wait
+}
+
+/// What an adapter that is not done does. `pass` is none if its passes are not known, and has none if there is none about the resource.
+fn doing(facts: &Facts<'_>, adapter: &str, report: Option<&Report>, pass: Option<Option<&Pass>>) -> Wait {
     let resource = facts.resource;
     let generation = resource.generation;
     let wait = |tone, what: String, whose| Wait {
@@ -208,18 +231,11 @@ fn wait_on(facts: &Facts<'_>, adapter: &str, report: Option<&Report>, pass: Opti
         (Some(Some(_)), Some(silent)) if silent < SILENCE => {
             wait(Tone::Busy, format!("{history}; it handled an event {} ago.", age(silent)), "")
         }
+        (Some(Some(_)), _) => wait(Tone::Busy, format!("{history}, and it handled an event."), ""),
         (Some(_), _) => {
-            let what = match silent {
-                Some(silent) => {
-                    format!("{history}, and it has handled no event about this resource for {}.", age(silent))
-                }
-                None => format!("{history}, and none of the passes that it keeps is about this resource."),
-            };
-            let mut wait = wait(Tone::Bad, what, "Whoever runs the Sentinel, the broker or the adapter.");
-            wait.helps = vec![
-                "Look whether the adapter is away or takes no events (page Adapters), and whether the Sentinel runs."
-                    .to_owned(),
-            ];
+            let what = format!("{history}, and none of the passes that it keeps is about this resource.");
+            let mut wait = wait(Tone::Bad, what, SILENT);
+            wait.helps = vec![LOOK.to_owned()];
             wait
         }
         (None, _) => {

@@ -101,7 +101,18 @@ impl Details<'_> {
             self.passes.iter().flat_map(|(_, replicas)| replicas).filter_map(|replica| replica.answer.as_ref().err());
         let others = [self.reports.as_ref().err(), self.children.as_ref().err()].into_iter().flatten();
         let of_stuck = self.stuck.iter().filter_map(|stuck| stuck.as_ref().err());
-        html! { @for problem in others.chain(of_stuck).chain(of_passes) { (away(problem)) } }
+        let unlisted = match &self.stuck {
+            Some(Ok(stuck))
+                if self.stuck().is_none() && (stuck.truncated || stuck.total > stuck.items.len() as u64) =>
+            {
+                stuck.items.len()
+            }
+            Some(_) | None => 0,
+        };
+        html! {
+            @for problem in others.chain(of_stuck).chain(of_passes) { (away(problem)) }
+            @if unlisted > 0 { p.faint { "More than " (unlisted) " resources are stuck. Whether this one is among the others is not known." } }
+        }
     }
 
     fn facts(&self, moment: Moment) -> Markup {

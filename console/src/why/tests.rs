@@ -124,6 +124,13 @@ fn verdict_says_what_is_wrong_whose_part_it_is_and_what_helps() {
                 ..Story::default()
             },
         ),
+        (
+            "an old pass that failed",
+            Story {
+                pass: Some(pass("failed", json!({"errors": {"resources": "403"}, "time": "2026-01-01T11:40:00Z"}))),
+                ..Story::default()
+            },
+        ),
         ("an old report, with passes unknown", Story { reports: reports(1), ..Story::default() }),
         (
             "no report, and a pass",

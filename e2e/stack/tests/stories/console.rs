@@ -13,7 +13,7 @@ pub(crate) async fn ensure_pages(stack: &Path) -> Result<()> {
     let console = addresses["console"].as_str().context("the stack has no console")?;
     let read = async |path: &str| {
         let page = reqwest::get(format!("{console}{path}")).await?.error_for_status()?.text().await?;
-        ensure!(!page.contains("is away"), "{path} misses a source: {page}");
+        ensure!(!page.contains("class=\"away\""), "{path} misses a source: {page}");
         anyhow::Ok(page)
     };
     let fleet = read("/?state=reconciled").await?;
