@@ -36,7 +36,7 @@ use life::{Act, Interruption, Kind, Life, Mark, Settings, Step, tree};
 use witness::{Cluster, Demand, LABELS, OWNER, PART_OF, Witness, is_member, is_terminating, label, name};
 
 /// How many lives there are by default. They take half a minute.
-const LIVES: u32 = 12;
+const LIVES: u32 = 26;
 /// How many lives go on at the same time.
 const PARALLEL: usize = 4;
 /// How many passes a bundle may need to come to rest. One that needs more never does.

@@ -28,6 +28,8 @@ struct World {
     store: Store,
     manifests: Vec<Value>,
     generation: i64,
+    /// A kind that cannot be listed.
+    unlisted: Option<&'static str>,
     /// What was looked at.
     inspected: Vec<String>,
     /// What inspections find, by what they look at.
@@ -57,6 +59,7 @@ impl World {
             store: Store::with([]),
             manifests,
             generation: 1,
+            unlisted: None,
             inspected: Vec::new(),
             found: BTreeMap::new(),
             crash_after: None,
@@ -127,17 +130,16 @@ impl World {
         }
         let rendered = if intent == Intent::Apply { rendered } else { Vec::new() };
         let labels = BTreeMap::from([(applyset::PART_OF.to_owned(), setting.set.clone())]);
-        let places = parent.places().unwrap().into_iter();
-        let found =
-            places.flat_map(|(kind, namespace)| self.find(kind, namespace, QueryBy::Labels(labels.clone()))).collect();
+        let mut found = FoundMembers::default();
+        for (kind, namespace) in parent.places().unwrap() {
+            if self.unlisted == Some(&*kind.kind) {
+                found.unread.insert(GroupKind::new(&kind.group, &kind.kind), "it is not served".to_owned());
+            } else {
+                found.versions.extend(self.find(kind, namespace, QueryBy::Labels(labels.clone())));
+            }
+        }
         Running {
-            session: Session::new(
-                setting,
-                intent,
-                rendered,
-                FoundMembers { versions: found, ..FoundMembers::default() },
-                parent,
-            ),
+            session: Session::new(setting, intent, rendered, found, parent),
             generation: self.generation,
             parent: live,
         }

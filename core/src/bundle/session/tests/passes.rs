@@ -29,6 +29,20 @@ fn older_event_writes_nothing_once_a_newer_one_has_written() {
 }
 
 #[test]
+fn kind_that_could_not_be_listed_is_not_forgotten() {
+    let mut world = World::new(vec![map("a", &[]), foo("b", &[])]);
+    world.apply();
+    ready(&mut world, "b");
+    // The object leaves the manifests just while nobody can say whether it is there.
+    world.manifests.pop();
+    world.unlisted = Some("Foo");
+    let stopped = world.apply().stopped.unwrap();
+    assert!(stopped.contains("Foo.example.io could not be listed: it is not served"), "{stopped}");
+    world.unlisted = None;
+    assert_eq!(effects(&world.apply()), ["a none", "b deleted"]);
+}
+
+#[test]
 fn parent_is_written_first_for_a_new_generation() {
     let mut world = World::new(vec![map("a", &[])]);
     world.apply();
