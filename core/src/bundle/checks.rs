@@ -40,14 +40,14 @@ pub fn deadlocks(objects: &[Rendered]) -> Vec<String> {
             if apply < outer.settings.apply_order {
                 found.push(format!(
                     "{of_inner} is applied in wave {apply}, before {of_outer} in wave {}, without which it cannot be; give it \
-                     an apply order of at least {}",
+                     an `apply-order` of at least {}, or {of_outer} one of at most {apply}",
                     outer.settings.apply_order, outer.settings.apply_order
                 ));
             }
             if delete > outer.settings.delete_order {
                 found.push(format!(
-                    "{of_inner} is deleted in wave {delete}, after {of_outer} in wave {}, with which it goes; give it a delete \
-                     order of at most {}",
+                    "{of_inner} is deleted in wave {delete}, after {of_outer} in wave {}, with which it goes; give it a \
+                     `delete-order` of at most {}, or {of_outer} one of at least {delete}",
                     outer.settings.delete_order, outer.settings.delete_order
                 ));
             }
@@ -135,14 +135,14 @@ mod tests {
                 namespace(),
                 map("a"),
                 (-1, 0),
-                Some("before Namespace team in wave 0"),
+                Some("of at least 0, or Namespace team one of at most -1"),
             ),
             (
                 "an object that goes after its namespace",
                 namespace(),
                 map("a"),
                 (0, 1),
-                Some("after Namespace team in wave 0"),
+                Some("of at most 0, or Namespace team one of at least 1"),
             ),
             ("an object elsewhere", namespace(), foo(), (-1, 1), None),
             ("an instance of a later type", definition(), foo(), (-1, 0), Some("before CustomResourceDefinition")),
