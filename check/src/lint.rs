@@ -22,6 +22,7 @@ mod objects_gone;
 mod owners;
 mod patches;
 mod readiness;
+mod ready_rules;
 mod reports;
 mod selectors;
 mod status;
@@ -58,6 +59,7 @@ pub fn lint(task: &Task, document: &Document) -> Diagnostics {
     owners::lint(&mut linter);
     nested::lint(&mut linter);
     kept::lint(&mut linter);
+    ready_rules::lint(&mut linter);
     selectors::lint(&mut linter);
     if reports::anything_is_sent(&mut linter) {
         reports::lint_unmet(&mut linter);

@@ -1,49 +1,105 @@
 //! What the objects of a bundle can come to: the rows of the table of members, and the waves, for `check --explain`.
 //!
-//! In: a compiled entry with a bundle. Out: the reachable [`Row`]s, and the objects that no event decides by their orders.
+//! In: a compiled entry with a bundle. Out: the reachable [`Row`]s, and the steps of the objects that no event decides.
 //! Nothing fails.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use lifecycle_core::bundle::order::managed::ManagedTypes;
+use lifecycle_core::bundle::order::{Place, Wave, waves};
 use lifecycle_core::bundle::policy::Policies;
 use lifecycle_core::bundle::table::{Found, Intent, Row, Situation, Wanted, decide};
-use lifecycle_core::task::{Bundle, Resource};
+use lifecycle_core::task::{Bundle, KnownObject, Resource};
 
 /// What the objects of one bundle can come to.
 #[derive(Debug)]
 pub struct Members {
     /// The rows of the table of members that an event can reach.
     pub rows: BTreeSet<Row>,
-    /// The objects by their apply order.
-    pub waves: BTreeMap<i16, Vec<String>>,
-    /// The objects that serve once, by the wave after which they are deleted.
-    pub purges: BTreeMap<i16, Vec<String>>,
-    /// The objects by their delete order.
-    pub deletion: BTreeMap<i16, Vec<String>>,
+    /// The steps in which the objects are applied, and those that serve once are purged.
+    pub application: Vec<Step>,
+    /// The steps in which the objects are deleted with the bundle.
+    pub deletion: Vec<Step>,
+    /// The objects that stay when the bundle is deleted.
+    pub kept: Vec<String>,
     /// Whether an event decides about further objects.
     pub has_others: bool,
+}
+
+/// Objects that come before those of the next step.
+#[derive(Debug)]
+pub struct Step {
+    /// The name of the step, as reports write it, such as `wave 0`.
+    pub name: String,
+    /// The objects, in the order in which their requests are sent.
+    pub objects: Vec<String>,
 }
 
 /// What the objects of a resource's bundle can come to; none for a resource without one.
 #[must_use]
 pub fn members(resource: &Resource) -> Option<Members> {
     let bundle = resource.bundle.as_ref()?;
-    let by = |order: &dyn Fn(usize) -> Option<i16>| {
-        let mut waves: BTreeMap<i16, Vec<String>> = BTreeMap::new();
-        for (index, object) in bundle.known.iter().enumerate() {
-            if let Some(order) = order(index) {
-                waves.entry(order).or_default().push(object.identity.to_string());
-            }
-        }
-        waves
-    };
+    let managed: ManagedTypes = bundle.types().cloned().collect();
+    let (kept, going): (Vec<&KnownObject>, Vec<_>) =
+        bundle.known.iter().partition(|object| object.settings.policies.delete.keeps(Intent::Delete));
     Some(Members {
         rows: rows(resource, bundle),
-        waves: by(&|index| Some(bundle.known[index].settings.apply_order)),
-        purges: by(&|index| bundle.known[index].settings.purge_order),
-        deletion: by(&|index| Some(bundle.known[index].settings.delete_order)),
+        application: application(&bundle.known, &managed),
+        deletion: deletion(going, &managed),
+        kept: names(kept),
         has_others: bundle.has_others,
     })
+}
+
+/// The steps of an application, as a pass takes them.
+fn application(objects: &[KnownObject], managed: &ManagedTypes) -> Vec<Step> {
+    let waves = waves(objects, |object| Place::to_apply(&object.identity.kind, object.settings.apply_order, managed));
+    let last = waves.last().map(|wave| wave.order);
+    let mut unpurged: Vec<_> = objects.iter().filter(|object| object.settings.purge_order.is_some()).collect();
+    let mut steps = Vec::new();
+    for Wave { order, objects } in waves {
+        steps.extend(
+            by_stage(objects).map(|(stage, objects)| Step { name: stage.of_wave(order), objects: names(objects) }),
+        );
+        let is_over = |object: &&KnownObject| {
+            let settings = &object.settings;
+            settings.apply_order <= order && settings.purge_order.is_some_and(|purge| purge <= order)
+        };
+        let (served, others) = unpurged.into_iter().partition(|object| last == Some(order) || is_over(object));
+        unpurged = others;
+        steps.push(Step { name: format!("purge after wave {order}"), objects: names(served) });
+    }
+    steps.retain(|step| !step.objects.is_empty());
+    steps
+}
+
+/// The steps of the deletion of these objects, as a pass takes them.
+fn deletion(objects: Vec<&KnownObject>, managed: &ManagedTypes) -> Vec<Step> {
+    let (namespaces, others): (Vec<_>, Vec<_>) =
+        objects.into_iter().partition(|object| object.identity.kind.is_namespace());
+    let steps = [(others, false), (namespaces, true)].into_iter().flat_map(|(objects, are_namespaces)| {
+        let waves =
+            waves(objects, |object| Place::to_delete(&object.identity.kind, object.settings.delete_order, managed));
+        waves.into_iter().flat_map(move |Wave { order, objects }| {
+            by_stage(objects).map(move |(stage, objects)| Step {
+                name: stage.of_wave(order, are_namespaces),
+                objects: names(objects),
+            })
+        })
+    });
+    steps.collect()
+}
+
+fn by_stage<S: Ord>(objects: Vec<(S, i8, &KnownObject)>) -> impl Iterator<Item = (S, Vec<&KnownObject>)> {
+    let mut stages: BTreeMap<S, Vec<&KnownObject>> = BTreeMap::new();
+    for (stage, _, object) in objects {
+        stages.entry(stage).or_default().push(object);
+    }
+    stages.into_iter()
+}
+
+fn names(objects: Vec<&KnownObject>) -> Vec<String> {
+    objects.into_iter().map(|object| object.identity.to_string()).collect()
 }
 
 /// The rows that objects with these policies reach. Those of objects that only an event decides count with the bundle's
@@ -152,10 +208,15 @@ mod tests {
             format!("      manifests:\n{job}{}        - \"{{{{ if true }}}}{{{{ end }}}}\"\n", object("second", ""));
         let task = task(&bundle, "delete: {when: {expression: \"true\"}}");
         let Some(members) = task.resources.first().and_then(members) else { panic!("a bundle") };
-        let names = |waves: &BTreeMap<i16, Vec<String>>| format!("{waves:?}");
-        assert_eq!(names(&members.waves), r#"{-1: ["Job.batch default/first"], 0: ["Job.batch default/second"]}"#);
-        assert_eq!(names(&members.purges), r#"{0: ["Job.batch default/first"]}"#);
-        assert_eq!(names(&members.deletion), r#"{0: ["Job.batch default/first", "Job.batch default/second"]}"#);
+        let told = |steps: &[Step]| {
+            let told = steps.iter().map(|step| format!("{}: {}", step.name, step.objects.join(", ")));
+            told.collect::<Vec<_>>().join("; ")
+        };
+        assert_eq!(
+            told(&members.application),
+            "wave -1: Job.batch default/first; wave 0: Job.batch default/second; purge after wave 0: Job.batch default/first"
+        );
+        assert_eq!(told(&members.deletion), "deletion wave 0: Job.batch default/first, Job.batch default/second");
         assert!(members.has_others && members.rows.contains(&Row::Purge) && !members.rows.contains(&Row::Disown));
     }
 }

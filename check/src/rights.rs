@@ -6,7 +6,7 @@
 
 mod members;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use lifecycle_core::id::GroupVersionKind;
 use lifecycle_core::task::kinds::is_namespaced;
@@ -37,6 +37,12 @@ pub fn rights(task: &Task) -> Vec<Rights> {
         rights.extend(reach.resource.bundle.iter().flat_map(members::rights));
     }
     rights
+}
+
+/// The plural names of the kinds whose definitions are in bundles of a task, by API group and kind.
+#[must_use]
+pub fn plurals(task: &Task) -> BTreeMap<(String, String), String> {
+    task.resources.iter().filter_map(|resource| resource.bundle.as_ref()).flat_map(members::plurals).collect()
 }
 
 /// What [`rights`] lacks, because only an event or the cluster tells, in sentences.
@@ -142,7 +148,7 @@ mod tests {
         let bundle = "bundle:\n      namespace: n\n      policies: {missing_namespaces: ignore}\n      manifests:\n        \
                       - {kind: Secret, apiVersion: v1, metadata: {name: a}}\n        \
                       - {kind: Foo, apiVersion: example.io/v1, metadata: {name: f, namespace: other, annotations: {hyperfleet.io/update-policy: replace}}}\n        \
-                      - {kind: CustomResourceDefinition, apiVersion: apiextensions.k8s.io/v1, metadata: {name: foos.example.io}}\n        \
+                      - {kind: CustomResourceDefinition, apiVersion: apiextensions.k8s.io/v1, metadata: {name: fooz.example.io}, spec: {group: example.io, names: {kind: Foo, plural: fooz}}}\n        \
                       - \"{{ if .x }}kind: A{{ end }}\"\n    \
                       lifecycle: {delete: {when: {expression: x}}}";
         let task = task(bundle);
@@ -162,6 +168,8 @@ mod tests {
                 "Secret n create delete get list patch",
             ]
         );
+        let plural = plurals(&task).remove(&("example.io".to_owned(), "Foo".to_owned()));
+        assert_eq!(plural.as_deref(), Some("fooz"), "as the definition says");
         let unknown = unknown(&task).join("\n");
         assert!(unknown.contains("`job`.bundle.manifests[3]") && unknown.contains("instances are listed"), "{unknown}");
     }

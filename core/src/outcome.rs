@@ -193,7 +193,9 @@ impl Outcome {
     /// row, and for failures whose own text says it.
     #[must_use]
     pub fn otherwise(&self) -> Option<&'static str> {
-        let Decision::Fail(failure) = &self.decision else { return self.row.otherwise() };
+        // A bundle whose parent needs no write is applied all the same.
+        let is_applied = self.bundle.is_some() && self.row == Row::SameGeneration;
+        let Decision::Fail(failure) = &self.decision else { return self.row.otherwise().filter(|_| !is_applied) };
         if failure.reason == FailReason::GateFailed {
             return Some("the gate has to have an answer");
         }

@@ -247,6 +247,15 @@ pub struct KnownObject {
     pub identity: Identity,
     /// What its annotations say, the bundle's policies where they say nothing.
     pub settings: Settings,
+    /// The types that it introduces; none for an object that is no definition of types.
+    pub introduces: Option<TypePattern>,
+}
+
+impl Bundle {
+    /// The types that the bundle manages, as far as no event decides them.
+    pub fn types(&self) -> impl Iterator<Item = &TypePattern> {
+        self.known.iter().filter_map(|object| object.introduces.as_ref()).chain(&self.managed_types)
+    }
 }
 
 /// How the adapter reaches the cluster in which a resource lives.

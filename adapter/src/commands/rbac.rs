@@ -2,12 +2,12 @@
 //!
 //! In: the task, and a service account. Out: a rule for each kind and set of verbs, for the namespace where the objects are
 //! if the task names one, else for the whole cluster. Fails: if a configuration file has errors. No server is asked, so the
-//! plural of a custom kind is a guess, and a comment says so.
+//! plural of a custom kind is a guess, and a comment says so, unless its definition is in a bundle of the task.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
 
-use lifecycle_check::rights::{Rights, rights, unknown};
+use lifecycle_check::rights::{Rights, plurals, rights, unknown};
 use lifecycle_core::id::GroupVersionKind;
 use lifecycle_core::task::Task;
 use lifecycle_core::task::kinds::is_namespaced;
@@ -38,11 +38,13 @@ struct Needs {
 
 impl Needs {
     fn of(task: &Task) -> Self {
-        let rights = rights(task);
+        let (rights, defined) = (rights(task), plurals(task));
+        let definition = |kind: &GroupVersionKind| defined.get(&(kind.group.clone(), kind.kind.clone()));
         // Entries of the same kind and namespace share a rule, and kinds of the same group and verbs do, too.
         let mut kinds: BTreeMap<(Option<String>, String, String), BTreeSet<&str>> = BTreeMap::new();
         for Rights { kind, namespace, verbs } in &rights {
-            let key = (namespace.clone(), kind.group.clone(), plural(kind));
+            let resource = definition(kind).cloned().unwrap_or_else(|| plural(kind));
+            let key = (namespace.clone(), kind.group.clone(), resource);
             kinds.entry(key).or_default().extend(verbs);
         }
         let mut groups: BTreeMap<_, Vec<String>> = BTreeMap::new();
@@ -54,7 +56,12 @@ impl Needs {
             let verbs: Vec<_> = verbs.into_iter().collect();
             rules.entry(namespace).or_default().push(rule(&group, resources.iter().map(String::as_str), &verbs));
         }
-        let mut remarks: Vec<_> = rights.iter().filter_map(|rights| remark(&rights.kind)).collect();
+        let mut remarks: Vec<_> = rights
+            .iter()
+            .map(|rights| &rights.kind)
+            .filter(|kind| definition(kind).is_none())
+            .filter_map(remark)
+            .collect();
         remarks.extend(unknown(task));
         remarks.sort_unstable();
         remarks.dedup();

@@ -88,6 +88,9 @@ impl Change {
     pub(super) fn make(&self, store: &MemoryTransport) -> Result<(), String> {
         let found = |object: &Value| {
             let meant = ObjectRef::of(object);
+            if meant.kind.kind.is_empty() {
+                return Err("names no object; add its `apiVersion`, `kind` and `metadata`".to_owned());
+            }
             let found = store.objects_of(&meant);
             if !found.is_empty() {
                 return Ok(found);

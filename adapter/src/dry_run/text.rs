@@ -69,7 +69,7 @@ fn members(f: &mut Formatter<'_>, objects: &[MemberTrace]) -> fmt::Result {
             step = &member.step;
             writeln!(f, "    {}", styled(HEAD, step))?;
         }
-        let MemberTrace { object, decision, row, effect, readiness, why, .. } = member;
+        let MemberTrace { object, decision, row, effect, drift, readiness, why, .. } = member;
         let word = match *effect {
             "failed" => styled(BAD, effect),
             "none" => styled(FAINT, "unchanged"),
@@ -79,6 +79,13 @@ fn members(f: &mut Formatter<'_>, objects: &[MemberTrace]) -> fmt::Result {
         writeln!(f, "      {object:<50} {word}")?;
         let why = if why.is_empty() { String::new() } else { format!(": {why}") };
         writeln!(f, "        {}", styled(FAINT, format_args!("{decision} ({row}), {readiness}{why}")))?;
+        if !drift.is_empty() {
+            writeln!(
+                f,
+                "        {}",
+                styled(NOTABLE, format_args!("drift: somebody had changed {}", drift.join(", ")))
+            )?;
+        }
     }
     Ok(())
 }

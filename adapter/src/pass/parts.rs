@@ -135,7 +135,7 @@ pub struct DecisionTrace {
     /// The former versions that `retention` deleted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pruned: Vec<PrunedTrace>,
-    /// What became of the objects of a bundle.
+    /// What became of the objects of a bundle, in the order of their steps.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub objects: Vec<MemberTrace>,
     /// Warnings to the author of the task.
@@ -161,7 +161,7 @@ impl DecisionTrace {
             gates: outcome.gates.iter().map(|gate| GateTrace::of(gate, outcome, task)).collect(),
             versions: outcome.versions,
             pruned: pruned.collect(),
-            objects: outcome.bundle.iter().flat_map(|bundle| &bundle.objects).map(MemberTrace::of).collect(),
+            objects: outcome.bundle.iter().flat_map(|bundle| bundle.in_steps()).map(MemberTrace::of).collect(),
             warnings: outcome.warnings.iter().map(ToString::to_string).collect(),
         }
     }
@@ -180,6 +180,9 @@ pub struct MemberTrace {
     pub row: &'static str,
     /// What became of the object.
     pub effect: &'static str,
+    /// The paths of the fields that somebody had changed, and that this pass repaired.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub drift: Vec<String>,
     /// Whether the object is ready.
     pub readiness: &'static str,
     /// Why it is not ready, or why it failed; empty if there is nothing to say.
@@ -197,6 +200,7 @@ impl MemberTrace {
             decision: verdict.map(|(_, decision)| decision.to_string()).unwrap_or_default(),
             row: verdict.map(|(row, _)| row.number()).unwrap_or_default(),
             effect: member.effect.as_str(),
+            drift: member.effect.drift().unwrap_or_default().to_vec(),
             readiness,
             why: failure.unwrap_or_else(|| why.to_owned()),
         }

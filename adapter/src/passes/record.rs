@@ -187,6 +187,7 @@ mod tests {
             decision: String::new(),
             row: "1",
             effect,
+            drift: Vec::new(),
             readiness: "Current",
             why: String::new(),
         }

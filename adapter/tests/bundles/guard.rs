@@ -57,7 +57,7 @@ async fn foreign_instance_of_a_named_type_blocks_the_deletion() -> Result<()> {
             [Create(foreign), Deleting],
             "waiting",
             &["map none Ready"],
-            "deletion guard: Bar.GROUP NS/foreign is not of this bundle",
+            "deletion guard: Bar.GROUP NS/foreign is not of this bundle; the deletion waits until it is gone",
         ),
         pass("instance gone", [Delete("foreign")], "deleted", &["map deleted Absent"], ""),
         pass("gone", [], "skipped", &[], ""),
@@ -76,7 +76,7 @@ async fn foreign_instance_of_an_own_type_keeps_the_type_and_everything_else() ->
     world.await_established(&named).await?;
     world.pass().await?;
     let (rest, foreign) = (vec![world.secret("secret")], world.own("Baz", "foreign"));
-    let blocked = "deletion guard: Baz.GROUP NS/foreign is not of this bundle";
+    let blocked = "deletion guard: Baz.GROUP NS/foreign is not of this bundle; the deletion waits until it is gone";
     let passes = [
         pass(
             "settled",
@@ -155,7 +155,12 @@ async fn namespace_stays_while_something_of_others_is_in_it() -> Result<()> {
     world.is_deleting = true;
     let result = world.pass().await?.result.clone();
     assert_eq!(result, OutcomeResult::Deleting, "{}", world.why());
-    assert_eq!(world.why(), format!("deletion wave 0, namespaces: ConfigMap {team}/foreign is not of this bundle"));
+    assert_eq!(
+        world.why(),
+        format!(
+            "deletion wave 0, namespaces: ConfigMap {team}/foreign is not of this bundle; the deletion waits until it is gone"
+        )
+    );
     assert!(world.read("inside").await?.is_none(), "what is the bundle's own has gone");
     assert!(world.live(&team).await?["metadata"].get("deletionTimestamp").is_none());
     world.delete("foreign").await?;

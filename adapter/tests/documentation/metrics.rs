@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use lifecycle_core::bundle::identity::{GroupKind, Identity};
 use lifecycle_core::bundle::member::Effect;
 use lifecycle_core::bundle::report::{ObjectReport, Report};
+use lifecycle_core::bundle::table::Intent;
 use lifecycle_service::metrics::Exposition;
 
 /// Metrics that exist only because the Go adapter has them: this adapter publishes no messages.
@@ -91,7 +92,14 @@ fn bundle() -> Report {
         effect: Effect::Updated { drift: vec!["data.k".to_owned()] },
         judgement: None,
     };
-    Report { objects: vec![object], steps: Vec::new(), stopped: None, is_blocked: true, failure: None }
+    Report {
+        objects: vec![object],
+        intent: Intent::Apply,
+        steps: Vec::new(),
+        stopped: None,
+        is_blocked: true,
+        failure: None,
+    }
 }
 
 /// The name and the label names of a sample.

@@ -1,12 +1,17 @@
-//! Warns of objects of a bundle that are kept inside of a namespace that is not: the namespace would wait for them for ever.
+//! Warns of objects of a bundle that are kept, although something that they need goes: inside of a namespace, which would wait for
+//! them for ever; or a definition, whose instances lose the operator that works on them.
+
+use lifecycle_config::document::Path;
 
 use super::{Linter, resources};
-use lifecycle_core::bundle::policy::Delete;
-use lifecycle_core::task::KnownObject;
+use lifecycle_core::bundle::table::Intent;
+use lifecycle_core::task::{Bundle, KnownObject};
 
 pub(super) fn lint(linter: &mut Linter<'_>) {
     for (path, resource) in resources(linter.task) {
         let Some(bundle) = resource.bundle.as_ref().filter(|_| resource.gates.delete.is_some()) else { continue };
+        let bundle_path = path.key("bundle");
+        lint_types(linter, &bundle_path, bundle);
         let is_namespace = |object: &&KnownObject| object.identity.kind.is_namespace() && !stays(object);
         for namespace in bundle.known.iter().filter(is_namespace) {
             let is_inside =
@@ -18,15 +23,33 @@ pub(super) fn lint(linter: &mut Linter<'_>) {
                 kept.identity, namespace.identity
             );
             let help = "give the object another namespace, or the namespace the policy `orphan`, too".to_owned();
-            linter.warn(&path.key("bundle").key("manifests"), message, help);
+            linter.warn(&bundle_path.key("manifests"), message, help);
         }
+    }
+}
+
+/// Notes types that stay without their operator, and that the guard does not look at.
+fn lint_types(linter: &mut Linter<'_>, path: &Path, bundle: &Bundle) {
+    let is_workload = |object: &&KnownObject| {
+        ["Deployment", "StatefulSet", "DaemonSet"].contains(&object.identity.kind.kind.as_str())
+    };
+    let Some(operator) = bundle.known.iter().filter(is_workload).find(|object| !stays(object)) else { return };
+    for object in bundle.known.iter().filter(|object| stays(object)) {
+        let Some(types) = object.introduces.as_ref() else { continue };
+        if bundle.managed_types.iter().any(|pattern| pattern.covers(types)) {
+            continue;
+        }
+        let message = format!(
+            "`{}` stays when the bundle is deleted, and `{}` goes: instances of others, which do not hold up the deletion, lose \
+             what works on them",
+            object.identity, operator.identity
+        );
+        let help = format!("write `{types}` into `managed_types` if the bundle is to stay while others have instances");
+        linter.note(&path.key("manifests"), message, help);
     }
 }
 
 /// Whether the object stays when the bundle is deleted.
 fn stays(object: &KnownObject) -> bool {
-    match object.settings.policies.delete {
-        Delete::Orphan | Delete::OrphanOnDelete => true,
-        Delete::Delete | Delete::OrphanOnApply => false,
-    }
+    object.settings.policies.delete.keeps(Intent::Delete)
 }

@@ -248,3 +248,49 @@ fn object_that_stays_in_a_namespace_that_goes_is_named() {
     assert!(!told(&bundle("", "")), "nothing is deleted");
     assert!(!told(&bundle("hyperfleet.io/delete-policy: orphan-on-delete", gate)), "both stay");
 }
+
+#[test]
+fn type_that_stays_without_its_operator_is_named() {
+    let bundle = |policy: &str, keys: &str| {
+        format!(
+            "resources:\n  - name: set\n    bundle:\n{keys}      manifests:\n        \
+             - {{apiVersion: apps/v1, kind: Deployment, metadata: {{name: operator}}}}\n        \
+             - {{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, \
+                metadata: {{name: foos.example.io, annotations: {{hyperfleet.io/delete-policy: {policy}}}}}, \
+                spec: {{group: example.io, names: {{kind: Foo, plural: foos}}}}}}\n    \
+             lifecycle: {{delete: {{when: {{expression: \"true\"}}}}}}\n"
+        )
+    };
+    let told = |text: &str| lints(text).to_string().contains("write `example.io/Foo` into `managed_types`");
+    assert!(told(&bundle("orphan", "")));
+    assert!(!told(&bundle("delete", "")), "the guard looks at it");
+    assert!(!told(&bundle("orphan", "      managed_types: [\"*.io/*\"]\n")), "the guard looks at it by its pattern");
+}
+
+#[test]
+fn ready_rule_that_is_about_no_object_is_named() {
+    let bundle = |rule: &str, more: &str| {
+        format!(
+            "params: [{{name: x, source: event.x}}]\nresources:\n  - name: set\n    bundle:\n      ready: [{{{rule}, expression: object.spec.a}}]\n      \
+             manifests:\n        - {{apiVersion: apps/v1, kind: Deployment, metadata: {{name: web}}}}\n{more}"
+        )
+    };
+    let cases = [
+        ("kind: Deployment.apps", "", None),
+        ("kind: Deployment.apps, name: web", "", None),
+        ("kind: Deployment.apps, name: wbe", "", Some("no Deployment.apps of the bundle has the name `wbe`")),
+        ("kind: Deployment", "", Some("the bundle has no Deployment")),
+        ("kind: Deployment", "        - \"{{ if .x }}kind: A{{ end }}\"\n", None),
+        (
+            "kind: Deployment.apps, name: other",
+            "        - {apiVersion: apps/v1, kind: Deployment, metadata: {name: \"{{ .x }}\"}}\n",
+            None,
+        ),
+    ];
+    for (rule, more, expected) in cases {
+        let found = lints(&bundle(rule, more)).to_string();
+        let is_told = found.contains("or remove the rule");
+        assert_eq!(is_told, expected.is_some(), "{rule} {more}: {found}");
+        assert!(found.contains(expected.unwrap_or_default()), "{rule} {more}: {found}");
+    }
+}

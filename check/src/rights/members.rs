@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use lifecycle_core::bundle::policy::{Policy as _, Update};
+use lifecycle_core::bundle::policy::{Delete, Policy as _, Update};
 use lifecycle_core::id::GroupVersionKind;
 use lifecycle_core::task::kinds::is_namespaced;
 use lifecycle_core::task::{Bundle, Resource};
@@ -35,6 +35,22 @@ pub(super) fn rights(bundle: &Bundle) -> Vec<Rights> {
     needs.into_values().chain(namespaces).collect()
 }
 
+/// The plural names in the definitions of a bundle, by API group and kind.
+pub(super) fn plurals(bundle: &Bundle) -> Vec<((String, String), String)> {
+    let of_tree = |tree: &Tree| {
+        let text = |path: &[&str]| match tree.part(path) {
+            Part::Literal(value) => value.as_str().map(str::to_owned),
+            Part::Absent | Part::Template(_) | Part::Uncertain => None,
+        };
+        let is_definition = kind(tree)?.kind == "CustomResourceDefinition";
+        let of_definition = || {
+            Some(((text(&["spec", "group"])?, text(&["spec", "names", "kind"])?), text(&["spec", "names", "plural"])?))
+        };
+        is_definition.then(of_definition)?
+    };
+    bundle.manifests.iter().flat_map(|manifest| manifest.structures()).filter_map(|tree| of_tree(&tree)).collect()
+}
+
 /// What the rights of a bundle's objects lack, because only an event, or the cluster, tells.
 pub(super) fn unknown(resource: &Resource, bundle: &Bundle) -> Vec<String> {
     let name = &resource.name;
@@ -50,9 +66,10 @@ pub(super) fn unknown(resource: &Resource, bundle: &Bundle) -> Vec<String> {
         }
         kinds.extend(of_manifest.into_iter().flatten().map(|kind| kind.kind));
     }
-    if ["CustomResourceDefinition", "APIService"].iter().any(|kind| kinds.contains(*kind))
-        || !bundle.managed_types.is_empty()
-    {
+    let mut definitions = bundle.known.iter().filter(|object| object.introduces.is_some());
+    let may_go = definitions.any(|object| object.settings.policies.delete != Delete::Orphan)
+        || bundle.has_others && ["CustomResourceDefinition", "APIService"].iter().any(|kind| kinds.contains(*kind));
+    if may_go || !bundle.managed_types.is_empty() {
         unknown.push(format!(
             "Before the types of `{name}` are deleted, their instances are listed in all namespaces: add `list` for them."
         ));

@@ -26,6 +26,18 @@ pub enum ApplyStage {
     Instance,
 }
 
+impl ApplyStage {
+    /// The name of the stage in the wave of this order, as reports write it.
+    #[must_use]
+    pub fn of_wave(self, order: i16) -> String {
+        match self {
+            Self::Regular => format!("wave {order}"),
+            Self::Late => format!("wave {order}, API services"),
+            Self::Instance => format!("wave {order}, instances"),
+        }
+    }
+}
+
 /// A part of a wave while objects are deleted, in the order of the parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DeleteStage {
@@ -33,6 +45,18 @@ pub enum DeleteStage {
     Instance,
     /// All other objects.
     Rest,
+}
+
+impl DeleteStage {
+    /// The name of the stage in the deletion wave of this order, as reports write it; namespaces have waves of their own.
+    #[must_use]
+    pub fn of_wave(self, order: i16, are_namespaces: bool) -> String {
+        match self {
+            Self::Rest if are_namespaces => format!("deletion wave {order}, namespaces"),
+            Self::Rest => format!("deletion wave {order}"),
+            Self::Instance => format!("deletion wave {order}, instances"),
+        }
+    }
 }
 
 /// Where an object stands among the objects of its bundle.

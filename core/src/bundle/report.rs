@@ -29,6 +29,8 @@ pub struct ObjectReport {
 /// A bundle after a pass.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Report {
+    /// What the bundle as a whole was to become.
+    pub intent: Intent,
     /// The objects: first those of the manifests, as they are written there, then the others.
     pub objects: Vec<ObjectReport>,
     /// The steps of the pass that have objects, in order.
@@ -68,6 +70,15 @@ impl Report {
         self.stopped.is_none() && self.failure().is_none()
     }
 
+    /// The objects in the order of their steps; those that no step handled come last.
+    #[must_use]
+    pub fn in_steps(&self) -> Vec<&ObjectReport> {
+        let step = |object: &ObjectReport| self.steps.iter().position(|step| *step == object.step);
+        let mut objects: Vec<_> = self.objects.iter().collect();
+        objects.sort_by_key(|object| step(object).unwrap_or(usize::MAX));
+        objects
+    }
+
     /// Whether an object of the bundle is on the cluster.
     #[must_use]
     pub fn has_members(&self) -> bool {
@@ -76,10 +87,10 @@ impl Report {
 
     /// What became of the bundle's objects as a whole, if nothing failed and the parent was not written.
     #[must_use]
-    pub fn result(&self, intent: Intent) -> OutcomeResult {
+    pub fn result(&self) -> OutcomeResult {
         let has = |wanted: fn(&Effect) -> bool| self.objects.iter().any(|object| wanted(&object.effect));
         let is_complete = self.stopped.is_none();
-        match intent {
+        match self.intent {
             Intent::Apply if has(|effect| *effect != Effect::None) => OutcomeResult::Updated,
             Intent::Delete if has(|effect| matches!(effect, Effect::Deleted | Effect::Deleting)) => {
                 if is_complete {
@@ -94,6 +105,12 @@ impl Report {
         }
     }
 
+    /// Whether each object of the manifests is there, or has served. What has to be written again counts, too, so that a wave which
+    /// waits does not take back what was said of the later ones.
+    fn is_applied(&self) -> bool {
+        self.intent == Intent::Apply && self.objects.iter().all(ObjectReport::is_there_if_wanted)
+    }
+
     /// What `resources.<name>` shows of the objects to expressions.
     #[must_use]
     pub fn shown(&self) -> Value {
@@ -102,6 +119,7 @@ impl Report {
         let drift = drifted.map(|(object, fields)| json!({ "object": object.identity.to_string(), "fields": fields }));
         let waves: Vec<Value> = self.steps.iter().map(|step| self.wave(step)).collect();
         json!({
+            "applied": self.is_applied(),
             "ready": self.is_complete(),
             "why": self.stopped.clone().unwrap_or_default(),
             "objects": objects,
@@ -115,10 +133,11 @@ impl Report {
 /// decided about them yet.
 #[must_use]
 pub fn shown(mut parent: Value, report: Option<&Report>) -> Value {
-    let members = report.map_or_else(
-        || json!({ "ready": false, "why": "nothing was decided about its objects in this pass", "objects": [], "waves": [], "drift": [] }),
-        Report::shown,
-    );
+    let undecided = || {
+        let why = "nothing was decided about its objects in this pass";
+        json!({ "applied": false, "ready": false, "why": why, "objects": [], "waves": [], "drift": [] })
+    };
+    let members = report.map_or_else(undecided, Report::shown);
     if let (Value::Object(parent), Value::Object(members)) = (&mut parent, members) {
         parent.remove("data");
         parent.extend(members);
@@ -142,6 +161,17 @@ impl ObjectReport {
         let is_taken = matches!(self.verdict, Some((_, Decision::Taken(_))));
         let absent = (if is_taken { "Taken" } else { "Absent" }, "");
         self.judgement.as_ref().map_or(absent, |judgement| (word(judgement.readiness), judgement.why.as_str()))
+    }
+
+    /// Whether the object is there, unless the manifests render it no longer, or it has served.
+    fn is_there_if_wanted(&self) -> bool {
+        let may_be_gone = self.verdict.as_ref().is_some_and(|(row, _)| match row {
+            Row::Gone | Row::NoMember | Row::Going | Row::GoesLater | Row::Kept | Row::Redundant => true,
+            Row::Completing | Row::Purge | Row::Completed => true,
+            Row::NotYet | Row::Terminating | Row::Absent | Row::Taken | Row::Adopt | Row::Once => false,
+            Row::Recreate | Row::Changed | Row::DueAgain | Row::InSync | Row::Disown | Row::NothingToDisown => false,
+        });
+        may_be_gone || self.judgement.is_some()
     }
 
     /// Whether the object is ready, or has served.

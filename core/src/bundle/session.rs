@@ -285,7 +285,7 @@ impl<'t> Session<'t> {
         let obstacle = found.into_iter().find_map(|found| match found {
             Ok(found) => {
                 self.is_blocked |= is_guard && found.is_some();
-                found
+                Some(format!("{}; the deletion waits until it is gone", found?))
             }
             Err(failure) => {
                 let why = failure.message.clone();
@@ -529,6 +529,7 @@ impl<'t> Session<'t> {
             }
         });
         Report {
+            intent: self.intent,
             objects: objects.collect(),
             steps: self.names,
             stopped: self.stopped,

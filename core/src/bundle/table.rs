@@ -234,7 +234,8 @@ fn remove(situation: &Situation<'_>, because: DeleteReason) -> (Row, Decision) {
 
 impl Delete {
     /// Whether the policy keeps an object for which the bundle has no use.
-    pub(super) fn keeps(self, intent: Intent) -> bool {
+    #[must_use]
+    pub fn keeps(self, intent: Intent) -> bool {
         match self {
             Self::Delete => false,
             Self::Orphan => true,

@@ -333,8 +333,8 @@ impl<'t> Planner<'t> {
         let result = match (report.failure(), intent) {
             (Some(failure), _) => OutcomeResult::Failed(failure),
             (None, Intent::Apply) if !is_complete => OutcomeResult::Waiting,
-            (None, Intent::Apply) => written.unwrap_or_else(|| report.result(intent)),
-            (None, Intent::Delete | Intent::Disown) => report.result(intent),
+            (None, Intent::Apply) => written.unwrap_or_else(|| report.result()),
+            (None, Intent::Delete | Intent::Disown) => report.result(),
         };
         let after = live.map_or(After::AsObserved, |live| After::Now(Some(live)));
         pending.report = Some(report);

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use lifecycle_check::members::{Members, members};
+use lifecycle_check::members::{Members, Step, members};
 use lifecycle_check::reach::{Reach, Reached};
 use serde_json::{Value, json};
 
@@ -19,17 +19,17 @@ pub(super) fn text(reach: &Reach<'_>) -> String {
     text
 }
 
-/// Formats what the objects of a bundle can come to: their rows, and their waves.
+/// Formats what the objects of a bundle can come to: their rows, and their steps.
 fn of_members(members: &Members) -> String {
     let mut text = "  its objects:\n".to_owned();
     for row in &members.rows {
         let _ = writeln!(text, "  {:>3}  {}", row.number(), row.condition());
     }
-    let parts = [("wave", &members.waves), ("purge after wave", &members.purges), ("deletion wave", &members.deletion)];
-    for (name, waves) in parts {
-        for (order, objects) in waves {
-            let _ = writeln!(text, "  {name} {order}: {}", objects.join(", "));
-        }
+    for step in members.application.iter().chain(&members.deletion) {
+        let _ = writeln!(text, "  {}: {}", step.name, step.objects.join(", "));
+    }
+    if !members.kept.is_empty() {
+        let _ = writeln!(text, "  not deleted with the bundle: {}", members.kept.join(", "));
     }
     if members.has_others {
         text.push_str("  further objects are known only with an event\n");
@@ -55,10 +55,13 @@ pub(super) fn value(reach: &Reach<'_>) -> Value {
         })
     });
     let members = members(reach.resource).map(|members| {
+        let steps = |steps: &[Step]| {
+            steps.iter().map(|step| json!({ "name": step.name, "objects": step.objects })).collect::<Vec<_>>()
+        };
         let rows = members.rows.iter().map(|row| json!({ "row": row.number(), "condition": row.condition() }));
         json!({
-            "rows": rows.collect::<Vec<_>>(), "waves": members.waves, "purges": members.purges,
-            "deletion": members.deletion, "hasOthers": members.has_others,
+            "rows": rows.collect::<Vec<_>>(), "application": steps(&members.application), "deletion": steps(&members.deletion),
+            "kept": members.kept, "hasOthers": members.has_others,
         })
     });
     let mut value = json!({

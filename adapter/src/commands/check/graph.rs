@@ -32,33 +32,24 @@ pub(super) fn page(reach: &Reach<'_>) -> String {
 /// The flowchart of a bundle's waves, in the order in which they are applied, and of those of its deletion.
 pub(super) fn waves(members: &Members) -> String {
     let mut text = "flowchart LR\n".to_owned();
-    let mut previous: Option<String> = None;
-    let mut node = |text: &mut String, name: String, title: &str, objects: &[String]| {
-        let lines: Vec<_> = std::iter::once(title.to_owned()).chain(objects.iter().map(|it| escaped(it))).collect();
-        let _ = writeln!(text, "    {name}[\"{}\"]", lines.join("<br>"));
-        if let Some(previous) = previous.replace(name.clone()) {
-            let _ = writeln!(text, "    {previous} --> {name}");
+    for (group, steps) in [("wave", &members.application), ("deletion", &members.deletion)] {
+        for (index, step) in steps.iter().enumerate() {
+            let lines: Vec<_> =
+                std::iter::once(step.name.clone()).chain(step.objects.iter().map(|it| escaped(it))).collect();
+            let _ = writeln!(text, "    {group}{index}[\"{}\"]", lines.join("<br>"));
+            if let Some(previous) = index.checked_sub(1) {
+                let _ = writeln!(text, "    {group}{previous} --> {group}{index}");
+            }
         }
-    };
-    let orders: BTreeSet<i16> = members.waves.keys().chain(members.purges.keys()).copied().collect();
-    for (index, order) in orders.into_iter().enumerate() {
-        if let Some(objects) = members.waves.get(&order) {
-            node(&mut text, format!("wave{index}"), &format!("wave {order}"), objects);
-        }
-        if let Some(objects) = members.purges.get(&order) {
-            node(&mut text, format!("purge{index}"), &format!("purge after wave {order}"), objects);
+    }
+    for (name, title, objects) in [("kept", "not deleted with the bundle", &members.kept)] {
+        if !objects.is_empty() {
+            let lines: Vec<_> = std::iter::once(title.to_owned()).chain(objects.iter().map(|it| escaped(it))).collect();
+            let _ = writeln!(text, "    {name}([\"{}\"])", lines.join("<br>"));
         }
     }
     if members.has_others {
         text.push_str("    others([\"further objects, known only with an event\"])\n");
-    }
-    let mut previous: Option<String> = None;
-    for (index, (order, objects)) in members.deletion.iter().enumerate() {
-        let lines: Vec<_> = objects.iter().map(|it| escaped(it)).collect();
-        let _ = writeln!(text, "    deletion{index}[\"deletion wave {order}<br>{}\"]", lines.join("<br>"));
-        if let Some(previous) = previous.replace(format!("deletion{index}")) {
-            let _ = writeln!(text, "    {previous} --> deletion{index}");
-        }
     }
     text
 }

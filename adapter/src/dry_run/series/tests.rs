@@ -87,6 +87,8 @@ fn change_without_an_object_names_those_that_exist() {
     assert_eq!(refused, "ConfigMap n/c does not exist; there is ConfigMap n/a, ConfigMap n/b");
     let refused = Change::Delete(json!({ "apiVersion": "batch/v1", "kind": "Job" })).make(&store).unwrap_err();
     assert_eq!(refused, "Job does not exist; there is no Job");
+    let refused = Change::Patch(json!({ "data": { "k": "v" } })).make(&store).unwrap_err();
+    assert_eq!(refused, "names no object; add its `apiVersion`, `kind` and `metadata`");
 
     let all = json!({ "apiVersion": "v1", "kind": "ConfigMap", "data": { "k": "v" } });
     Change::Patch(all).make(&store).unwrap();

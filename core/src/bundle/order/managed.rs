@@ -98,6 +98,13 @@ impl TypePattern {
         let is_type = kind.is_custom_resource_definition() || kind.is_api_service();
         !is_type && self.covers_group(&kind.group) && self.kind.as_ref().is_none_or(|of| *of == kind.kind)
     }
+
+    /// Whether the pattern matches all that a definition of types introduces.
+    #[must_use]
+    pub fn covers(&self, introduced: &Self) -> bool {
+        let GroupPattern::Exact(group) = &introduced.group else { return false };
+        self.covers_group(group) && (self.kind.is_none() || self.kind == introduced.kind)
+    }
 }
 
 impl FromStr for TypePattern {

@@ -13,7 +13,7 @@ use crate::bundle::checks::Inside;
 use crate::bundle::identity::{GroupKind, Identity};
 use crate::bundle::member::Member;
 use crate::bundle::order::managed::{ManagedTypes, TypePattern};
-use crate::bundle::order::{ApplyStage, DeleteStage, Place, Wave, waves};
+use crate::bundle::order::{Place, Wave, waves};
 use crate::bundle::setting::Setting;
 use crate::bundle::table::Intent;
 use crate::object_ref::ObjectRef;
@@ -149,13 +149,8 @@ impl Planning<'_> {
         let mut unpurged = self.indexes(|member| member.purge_order().is_some());
         let mut steps = Vec::new();
         for Wave { order, objects } in waves {
-            let name = |stage: ApplyStage| match stage {
-                ApplyStage::Regular => format!("wave {order}"),
-                ApplyStage::Late => format!("wave {order}, API services"),
-                ApplyStage::Instance => format!("wave {order}, instances"),
-            };
             let of_wave = by_stage(objects).into_iter();
-            steps.extend(of_wave.map(|(stage, members)| Step::new(name(stage), Act::Apply, members)));
+            steps.extend(of_wave.map(|(stage, members)| Step::new(stage.of_wave(order), Act::Apply, members)));
             // An object serves in its own wave, also if it may be purged after an earlier one.
             let is_over = |index: &usize| {
                 let member = &self.members[*index];
@@ -180,22 +175,18 @@ impl Planning<'_> {
         let is_namespace = |index: &usize| self.members[*index].identity.kind.is_namespace();
         let (namespaces, others): (Vec<usize>, Vec<usize>) = to_go.into_iter().partition(is_namespace);
         let mut steps = Vec::new();
-        for (members, suffix) in [(others, ""), (namespaces, ", namespaces")] {
+        for (members, are_namespaces) in [(others, false), (namespaces, true)] {
             let waves = waves(members, |index| {
                 let member = &self.members[*index];
                 let order = member.departure().map(|departure| departure.order).unwrap_or_default();
                 Place::to_delete(&member.identity.kind, order, &managed)
             });
             for Wave { order, objects } in waves {
-                let name = |stage: DeleteStage| match stage {
-                    DeleteStage::Instance => format!("deletion wave {order}, instances"),
-                    DeleteStage::Rest => format!("deletion wave {order}{suffix}"),
-                };
                 steps.extend(by_stage(objects).into_iter().map(|(stage, members)| {
                     let going = members.iter().map(|(_, index)| &self.members[*index]).filter(|it| self.goes(it));
                     let questions: Vec<Question> =
                         going.filter_map(|member| contents(member).or_else(|| instances(member))).collect();
-                    Step::new(name(stage), Act::Remove, members).after(questions)
+                    Step::new(stage.of_wave(order, are_namespaces), Act::Remove, members).after(questions)
                 }));
             }
         }

@@ -370,6 +370,28 @@ fn object_that_has_served_is_purged_and_runs_again_when_it_changes() {
 }
 
 #[test]
+fn bundle_is_applied_once_all_wanted_objects_are_there_or_have_served() {
+    let shown = |report: Report| (report.shown()["applied"] == true, report.shown()["ready"] == true);
+    let once = map("once", &[("apply-order", "-1"), ("purge-order", "-1")]);
+    let mut world = World::new(vec![once, foo("slow", &[]), map("later", &[("apply-order", "1")])]);
+    assert_eq!(shown(world.apply()), (false, false), "the last wave waits");
+    ready(&mut world, "slow");
+    assert_eq!(shown(world.apply()), (true, true), "one has served, and the others are there");
+    world.store.change("slow", &json!({ "status": { "conditions": [] } }));
+    assert_eq!(shown(world.apply()), (true, false), "a wave that waits takes nothing away");
+    ready(&mut world, "slow");
+    world.store.remove("later");
+    world
+        .store
+        .put(json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "later", "namespace": "team" } }));
+    world.manifests[2] = map("later", &[("apply-order", "1"), ("adoption-policy", "never")]);
+    assert_eq!(shown(world.apply()), (false, false), "another's object is in the place of one");
+    world.manifests.pop();
+    assert_eq!(shown(world.apply()), (true, true), "the manifests render it no longer");
+    assert_eq!(shown(world.pass(Intent::Delete).unwrap()), (false, true), "the bundle goes");
+}
+
+#[test]
 fn drift_is_repaired_when_the_object_is_due_again_and_named() {
     let mut world = World::new(vec![map("a", &[]), map("b", &[])]);
     world.apply();

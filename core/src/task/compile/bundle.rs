@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::check::{Checker, Key, Place};
 use super::manifest::{Written, read, tree};
 use crate::bundle::identity::GroupKindError;
+use crate::bundle::member::Rendered;
 use crate::bundle::order::managed::TypePattern;
 use crate::bundle::policy::{self, Policies, Policy, Settings};
 use crate::bundle::prepare::prepare;
@@ -359,7 +360,10 @@ fn known_objects(
         faults.into_iter().for_each(|fault| checker.error(&place.key("manifests"), fault));
         Vec::new()
     });
-    let known = known.into_iter().map(|it| KnownObject { identity: it.identity, settings: it.settings });
+    let known = known.into_iter().map(|Rendered { identity, settings, object, .. }| {
+        let introduces = TypePattern::introduced_by(&identity.kind, &object);
+        KnownObject { identity, settings, introduces }
+    });
     (known.collect(), has_others)
 }
 

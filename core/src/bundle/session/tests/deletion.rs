@@ -60,12 +60,17 @@ fn deletion_waits_for_what_would_go_with_it() {
 
     world.found.insert("example.io/Bar".to_owned(), "Bar somebody/x is not the bundle's");
     let stopped = world.pass(Intent::Delete).unwrap().stopped;
-    assert_eq!(stopped.as_deref(), Some("deletion guard: Bar somebody/x is not the bundle's"));
+    assert_eq!(
+        stopped.as_deref(),
+        Some("deletion guard: Bar somebody/x is not the bundle's; the deletion waits until it is gone")
+    );
     assert!(world.writes().is_empty());
 
     world.found = BTreeMap::from([("space".to_owned(), "ConfigMap space/y is not the bundle's")]);
     let stopped = world.pass(Intent::Delete).unwrap().stopped;
-    assert_eq!(stopped.as_deref(), Some("deletion wave 0, namespaces: ConfigMap space/y is not the bundle's"));
+    let expected =
+        "deletion wave 0, namespaces: ConfigMap space/y is not the bundle's; the deletion waits until it is gone";
+    assert_eq!(stopped.as_deref(), Some(expected));
     assert_eq!(world.writes(), ["delete bars.example.io", "delete a"]);
 
     world.found.clear();
