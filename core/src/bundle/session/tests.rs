@@ -370,6 +370,17 @@ fn object_that_has_served_is_purged_and_runs_again_when_it_changes() {
 }
 
 #[test]
+fn thousand_objects_of_twenty_kinds_cost_a_write_each_and_then_none() {
+    let kinds: Vec<String> = (0..20).map(|number| format!("Kind{number}")).collect();
+    let objects = (0..1000).map(|number| object("example.io/v1", &kinds[number % 20], &format!("o{number}"), &[]));
+    let mut world = World::new(objects.collect());
+    assert_eq!(world.apply().stopped, None);
+    assert_eq!(world.writes().len(), 1 + 1000, "the parent and each object");
+    world.apply();
+    assert!(world.writes().is_empty());
+}
+
+#[test]
 fn bundle_is_applied_once_all_wanted_objects_are_there_or_have_served() {
     let shown = |report: Report| (report.shown()["applied"] == true, report.shown()["ready"] == true);
     let once = map("once", &[("apply-order", "-1"), ("purge-order", "-1")]);
