@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::{Query, Request, State};
+use axum::extract::{Extension, Query, Request, State};
 use axum::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
 };
@@ -24,7 +24,8 @@ use tokio_util::sync::CancellationToken;
 use crate::config::Config;
 use crate::page::{Part, missing};
 use crate::source::Sources;
-use crate::viewer::Door;
+use crate::viewer::open::{self, OpenPages};
+use crate::viewer::{Door, Viewer};
 
 mod live;
 mod view;
@@ -45,12 +46,9 @@ struct Shared {
     config: Arc<Config>,
     sources: Arc<Sources>,
     door: Arc<Door>,
-    streams: Arc<tokio::sync::Semaphore>,
+    open: OpenPages,
     stop: CancellationToken,
 }
-
-/// The most open pages that are brought up to date at once; further ones show one moment.
-const MOST_STREAMS: usize = 100;
 
 /// Serves the pages; their streams end when `stop` is cancelled.
 ///
@@ -60,10 +58,9 @@ pub async fn serve(config: Arc<Config>, sources: Arc<Sources>, stop: Cancellatio
     let listener = Listener::bind(config.listen, "pages").await?;
     tracing::info!(url = format!("http://{}/", listener.address()), "The pages are served");
     let door = Arc::new(Door::new(config.access.clone()));
-    let streams = Arc::new(tokio::sync::Semaphore::new(MOST_STREAMS));
-    let shared = Shared { config, sources, door, streams, stop };
+    let shared = Shared { config, sources, door, open: OpenPages::default(), stop };
     // A stream takes a connection for as long as its page is open.
-    let limits = Limits { connections: Limits::default().connections + MOST_STREAMS, ..Limits::default() };
+    let limits = Limits { connections: Limits::default().connections + open::MOST, ..Limits::default() };
     Ok(listener.serve(router(shared), limits))
 }
 
@@ -84,13 +81,14 @@ fn asset(media_type: &'static str, text: &'static str) -> Response {
 }
 
 /// Lets viewers in, and nobody else.
-async fn admit(State(shared): State<Shared>, request: Request, next: Next) -> Response {
+async fn admit(State(shared): State<Shared>, mut request: Request, next: Next) -> Response {
     let Some(Peer(address)) = request.extensions().get::<Peer>().copied() else {
         return problem(StatusCode::INTERNAL_SERVER_ERROR, "the connection has no address");
     };
     match shared.door.admit(address, request.headers()).await {
         Ok(viewer) => {
             tracing::debug!(?viewer, path = request.uri().path(), "A page is read");
+            request.extensions_mut().insert(viewer);
             next.run(request).await
         }
         Err(refusal) => refusal,
@@ -138,15 +136,19 @@ struct Of {
     of: String,
 }
 
-async fn stream(State(shared): State<Shared>, Query(Of { of }): Query<Of>) -> Response {
+async fn stream(
+    State(shared): State<Shared>,
+    Extension(viewer): Extension<Viewer>,
+    Query(Of { of }): Query<Of>,
+) -> Response {
     let view = of.parse::<Uri>().map_err(|error| error.to_string()).and_then(|uri| View::parse(&uri));
     let view = match view {
         Ok(Some(view)) => view,
         Ok(None) => return problem(StatusCode::NOT_FOUND, "there is no such page"),
         Err(message) => return problem(StatusCode::BAD_REQUEST, &message),
     };
-    let Ok(permit) = shared.streams.clone().try_acquire_owned() else {
+    let Some(page) = shared.open.open(viewer) else {
         return problem(StatusCode::SERVICE_UNAVAILABLE, "too many pages are open; this one shows one moment");
     };
-    live::stream(view, shared, permit)
+    live::stream(view, shared, page)
 }

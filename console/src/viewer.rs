@@ -16,6 +16,8 @@ use moka::future::Cache;
 
 use crate::config::AccessConfig;
 
+pub mod open;
+
 /// What a refusal says of the pages.
 const PAGES: Guarded = Guarded { path: "the console", realm: "HyperFleet console", cure: "set access.token_file" };
 /// The time in which requests are counted.

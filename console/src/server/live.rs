@@ -9,20 +9,20 @@ use std::time::Duration;
 use axum::response::sse::{Event, Sse};
 use axum::response::{IntoResponse as _, Response};
 use futures::stream;
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, sleep};
 
 use super::Shared;
 use super::view::View;
+use crate::viewer::open::OpenPage;
 
 /// How long a stream lasts: a reader whose rights have ended reads no longer than that.
 const LONGEST: Duration = Duration::from_secs(3600);
 
-/// Streams a page; `permit` is held until the stream ends.
-pub(super) fn stream(view: View, shared: Shared, permit: OwnedSemaphorePermit) -> Response {
+/// Streams a page, which is `open` until the stream ends.
+pub(super) fn stream(view: View, shared: Shared, open: OpenPage) -> Response {
     let begun = Instant::now();
-    let first = (String::new(), shared, permit, true);
-    let events = stream::unfold(first, move |(before, shared, permit, is_first)| {
+    let first = (String::new(), shared, open, true);
+    let events = stream::unfold(first, move |(before, shared, open, is_first)| {
         let view = view.clone();
         async move {
             if begun.elapsed() > LONGEST {
@@ -37,7 +37,7 @@ pub(super) fn stream(view: View, shared: Shared, permit: OwnedSemaphorePermit) -
                 true => Event::default().comment("as before"),
                 false => Event::default().event("content").data(&content),
             };
-            Some((Ok::<_, Infallible>(event), (content, shared, permit, false)))
+            Some((Ok::<_, Infallible>(event), (content, shared, open, false)))
         }
     });
     Sse::new(events).into_response()
