@@ -161,6 +161,35 @@ spec:
       targetPort: metrics
 {{- end }}
 
+{{/* The name of the Service by which the console finds every replica. */}}
+{{- define "common.headlessName" -}}
+{{ include "common.fullname" . | trunc 54 | trimSuffix "-" }}-headless
+{{- end }}
+
+{{/*
+A Service beside the one above, because that one's address cannot be taken from it. It has no port `metrics`, so a ServiceMonitor
+finds each Pod once. A replica that is not ready has addresses, too: it is the one that somebody wants to look at.
+*/}}
+{{- define "common.headlessService" -}}
+apiVersion: v1
+kind: Service
+metadata:
+  name: {{ include "common.headlessName" . }}
+  namespace: {{ .Release.Namespace }}
+  labels:
+    {{- include "common.labels" . | nindent 4 }}
+spec:
+  type: ClusterIP
+  clusterIP: None
+  publishNotReadyAddresses: true
+  selector:
+    {{- include "common.selectorLabels" . | nindent 4 }}
+  ports:
+    - name: http
+      port: {{ .Values.ports.health }}
+      targetPort: http
+{{- end }}
+
 {{/* Binds roles to the release's service account. Takes `root`, `kind` (Role or ClusterRole), `name`, and `namespace` of a Role. */}}
 {{- define "common.binding" -}}
 apiVersion: rbac.authorization.k8s.io/v1

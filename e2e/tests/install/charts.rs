@@ -72,6 +72,7 @@ async fn chart_renders_or_says_what_is_missing() -> Result<()> {
         (adapter, &[&minimal[..], &["signingKey.enabled=true"]].concat(), "!signingKey.secretName is required"),
         (adapter, &[&minimal[..], &["passes.existingSecret=s"]].concat(), "value: /etc/hyperfleet/passes/token"),
         (adapter, &[&minimal[..], &["passes.existingSecret=s,passes.key=k"]].concat(), "- key: k"),
+        (adapter, &minimal, "name: release-hyperfleet-adapter-headless"),
         ("hyperfleet-sweeper", &[IMAGE], "!config.adapters is required"),
         (
             "hyperfleet-sweeper",
