@@ -113,6 +113,12 @@ ports:
     containerPort: {{ .Values.ports.health }}
   - name: metrics
     containerPort: {{ .Values.ports.metrics }}
+{{- with .Values.ports.pages }}
+{{- if not $.Values.access.sidecarPort }}
+  - name: pages
+    containerPort: {{ . }}
+{{- end }}
+{{- end }}
 {{- range $key, $path := dict "livenessProbe" "/healthz" "readinessProbe" "/readyz" "startupProbe" "/healthz" }}
 {{- $probe := get $.Values $key | default dict }}
 {{- if $probe.enabled }}
@@ -159,6 +165,11 @@ spec:
     - name: metrics
       port: {{ .Values.ports.metrics }}
       targetPort: metrics
+    {{- with .Values.ports.pages }}
+    - name: pages
+      port: {{ . }}
+      targetPort: {{ $.Values.access.sidecarPort | default "pages" }}
+    {{- end }}
 {{- end }}
 
 {{/* The name of the Service by which the console finds every replica. */}}
@@ -236,7 +247,7 @@ spec:
 {{- end }}
 {{- end }}
 
-{{/* Lets probes and scrapes in; restricts what goes out only if `egress` lists it, because only you know the addresses. */}}
+{{/* Lets probes, scrapes and readers of pages in; restricts what goes out only if `egress` lists it, because only you know the addresses. */}}
 {{- define "common.networkPolicy" -}}
 {{- with .Values.networkPolicy }}
 {{- if .enabled }}
@@ -261,6 +272,14 @@ spec:
       from:
         {{- toYaml . | nindent 8 }}
       {{- end }}
+    {{- if $.Values.ports.pages }}
+    - ports:
+        - port: {{ $.Values.access.sidecarPort | default "pages" }}
+      {{- with .readers }}
+      from:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
+    {{- end }}
   {{- with .egress }}
   egress:
     - ports:

@@ -9,12 +9,20 @@ use tokio::process::Command;
 
 use crate::helm::{output, root, tool};
 
-const CHARTS: [&str; 4] =
-    ["hyperfleet-adapter", "hyperfleet-sweeper", "hyperfleet-reconcile-metrics", "hyperfleet-lifecycle"];
+/// The last one has the others in it.
+const CHARTS: [&str; 5] = [
+    "hyperfleet-adapter",
+    "hyperfleet-sweeper",
+    "hyperfleet-reconcile-metrics",
+    "hyperfleet-console",
+    "hyperfleet-lifecycle",
+];
 
 const IMAGE: &str = "image.registry=r,image.repository=p,image.tag=1";
 const RABBITMQ: &str = "broker.type=rabbitmq,broker.rabbitmq.exchange=e,broker.rabbitmq.urlSecret.name=s";
 const FILES: &str = "adapterConfig.yaml=a: 1,adapterTaskConfig.yaml=b: 2";
+const READERS: &str = "access.existingSecret=s";
+const SIDECAR: &str = "access.sidecarPort=4180,sidecarContainers[0].name=proxy";
 
 async fn programs() -> Result<std::path::PathBuf> {
     Ok(Path::new(output(tool("build").args(["--where", "helm"])).await?.trim()).to_owned())
@@ -36,7 +44,7 @@ async fn render(chart: &str, values: &[&str]) -> Result<String> {
 #[tokio::test]
 #[ignore = "needs Helm: `e2e/tests/install/run`"]
 async fn chart_renders_or_says_what_is_missing() -> Result<()> {
-    let adapter = "hyperfleet-adapter";
+    let (adapter, console) = ("hyperfleet-adapter", "hyperfleet-console");
     let minimal = [IMAGE, RABBITMQ, FILES];
     // The values, and a text of the manifests, or of the error behind `!`.
     let cases: &[(&str, &[&str], &str)] = &[
@@ -98,6 +106,29 @@ async fn chart_renders_or_says_what_is_missing() -> Result<()> {
             &[IMAGE, "database.existingSecret=s", "prepare.enabled=true,prepare.username=o,prepare.existingSecret=o"],
             "release-hyperfleet-reconcile-metrics-prepare",
         ),
+        (console, &[IMAGE], "!access.existingSecret is required"),
+        (console, &[IMAGE, "config.access.user_header=X-User"], "!config.access.user_header counts on connections"),
+        (console, &[IMAGE, "access.sidecarPort=4180"], "!access.sidecarPort needs the proxy in sidecarContainers"),
+        (console, &[IMAGE, READERS, "config.listen=:80"], "!config.listen is set by the chart"),
+        (console, &[IMAGE, READERS, "config.access.token_file=f"], "!config.access.token_file is set by the chart"),
+        (console, &[IMAGE, READERS, "api.existingSecret=s,api.auth.enabled=true"], "!set one of api.existingSecret"),
+        (console, &[IMAGE, READERS, "adapters[0].name=a"], "!missing property 'url'"),
+        (console, &[IMAGE, READERS, "ingress.enabled=true"], "!ingress.host is required"),
+        (console, &[IMAGE, READERS], "listen: :8000"),
+        (console, &[IMAGE, READERS], "token_file: /etc/hyperfleet/tokens/access"),
+        (console, &[IMAGE, "config.access.user_header=X-User", "config.access.proxies={10.0.0.0/8}"], "listen: :8000"),
+        (console, &[IMAGE, SIDECAR], "listen: 127.0.0.1:8000"),
+        (console, &[IMAGE, SIDECAR], "targetPort: 4180"),
+        (console, &[IMAGE, READERS, "sweeper.url=http://{{ .Release.Name }}:8080"], "url: http://release:8080"),
+        (
+            console,
+            &[IMAGE, READERS, "adapters[0].name=a,adapters[0].url=http://a:8080,adapters[0].existingSecret=p"],
+            "path: adapter-0",
+        ),
+        (console, &[IMAGE, READERS, "api.auth.enabled=true"], "audience: hyperfleet-api"),
+        (console, &[IMAGE, READERS, "networkPolicy.enabled=true"], "- port: pages"),
+        (console, &[IMAGE, READERS, "ingress.enabled=true,ingress.host=console.example.com"], "kind: Ingress"),
+        (console, &[IMAGE, READERS, "monitoring.serviceMonitor.enabled=true"], "kind: ServiceMonitor"),
     ];
     for (chart, values, expected) in cases {
         let rendered = render(chart, values).await;
@@ -108,6 +139,33 @@ async fn chart_renders_or_says_what_is_missing() -> Result<()> {
             }
             (_, other) => anyhow::bail!("{chart} {values:?}: expected {expected}, not {other:?}"),
         }
+    }
+    Ok(())
+}
+
+#[tokio::test]
+#[ignore = "needs Helm: `e2e/tests/install/run`"]
+async fn console_has_no_role_and_no_token_of_kubernetes() -> Result<()> {
+    let manifests = render("hyperfleet-console", &[IMAGE, READERS]).await?;
+    for right in ["kind: Role", "kind: ClusterRole", "serviceAccountToken:"] {
+        ensure!(!manifests.contains(right), "{right}: {manifests}");
+    }
+    // That of the Deployment, and that of `helm test`.
+    assert_eq!(manifests.matches("automountServiceAccountToken: false").count(), 2, "{manifests}");
+    Ok(())
+}
+
+#[tokio::test]
+#[ignore = "needs Helm: `e2e/tests/install/run`"]
+async fn console_of_the_umbrella_knows_the_release() -> Result<()> {
+    let others = ["adapter.enabled=false", "sweeper.enabled=false", "exporter.enabled=false"];
+    let console = ["console.image.registry=r,console.image.repository=p,console.image.tag=1"];
+    let left_out = render("hyperfleet-lifecycle", &others).await?;
+    ensure!(!left_out.contains("kind:"), "without `console.enabled`: {left_out}");
+    let enabled = ["console.enabled=true", "console.access.existingSecret=s"];
+    let manifests = render("hyperfleet-lifecycle", &[&others[..], &console, &enabled].concat()).await?;
+    for url in ["http://release-exporter:8080", "http://release-sweeper-headless:8080"] {
+        ensure!(manifests.contains(url), "{url}: {manifests}");
     }
     Ok(())
 }
@@ -136,7 +194,7 @@ fn properties(schema: &Value, prefix: &str, found: &mut BTreeSet<String>, free: 
 #[ignore = "needs Helm: `e2e/tests/install/run`"]
 async fn schema_and_readme_have_every_value() -> Result<()> {
     let charts = root().join("deploy/charts");
-    for chart in &CHARTS[..3] {
+    for chart in &CHARTS[..4] {
         let read = |file: &str| std::fs::read_to_string(charts.join(chart).join(file)).context(file.to_owned());
         let values: Value = serde_saphyr::from_str(&read("values.yaml")?)?;
         let schema: Value = serde_json::from_str(&read("values.schema.json")?)?;
