@@ -146,6 +146,17 @@ impl Fleet {
         Ok((status, serde_json::from_str(&text).unwrap_or_default()))
     }
 
+    /// Reads a page, with a token if there is one. Returns the status and the text.
+    pub(crate) async fn page(&self, url: &str, token: Option<&str>) -> Result<(u16, String)> {
+        let request = self.requests.get(url);
+        let request = match token {
+            Some(token) => request.bearer_auth(token),
+            None => request,
+        };
+        let response = request.send().await?;
+        Ok((response.status().as_u16(), response.text().await?))
+    }
+
     /// Creates a cluster, and returns its id.
     pub(crate) async fn create(&self, name: &str) -> Result<String> {
         self.create_with(name, &json!({ "region": "eu" })).await

@@ -17,8 +17,13 @@ use crate::helm::{Helm, output, root, tool};
 const FOUNDATION_TASK: &str = include_str!("../../stack/src/tasks/foundation.yaml");
 const PROVISIONER_TASK: &str = include_str!("../../stack/src/tasks/provisioner.yaml");
 
-/// The release with one adapter, the sweeper and the exporter.
+/// The release with one adapter, the sweeper, the exporter and the console.
 const UMBRELLA: &str = "fleet";
+
+/// The token by which the console reads the pages of the other programs.
+const PAGES_TOKEN: &str = "the token of pages";
+/// The token of the console's readers.
+const READERS_TOKEN: &str = "the token of readers";
 
 /// Starting Pods on a busy machine takes longer than a server's answer.
 const LONG: Duration = Duration::from_secs(180);
@@ -81,6 +86,37 @@ impl Installed {
         Ok((values["rbac"]["rules"].as_array().cloned().unwrap_or_default(), values["rbac"].clone()))
     }
 
+    /// Waits until the console's pages miss no source and show the cluster, each adapter, and each replica of the sweeper.
+    async fn await_console(&self, cluster: &str) -> Result<()> {
+        let service = self.fleet.get(&format!("/api/v1/namespaces/{NAMESPACE}/services/fleet-console")).await?;
+        let address = service["spec"]["clusterIP"].as_str().context("the console's Service has no address")?;
+        let read = async |path: &str, token| self.fleet.page(&format!("http://{address}:8000{path}"), token).await;
+        let (status, _) = read("/", None).await?;
+        ensure!(status == 401, "{status} without a token");
+        let mut pages = vec![
+            ("/".to_owned(), "Cluster".to_owned()),
+            (format!("/resources/{cluster}"), "is reconciled at generation".to_owned()),
+            (format!("/adapters/{FOUNDATION}"), FOUNDATION.to_owned()),
+            (format!("/adapters/{PROVISIONER}"), "addon".to_owned()),
+        ];
+        let sweepers = self.pods(UMBRELLA, "sweeper").await?;
+        ensure!(sweepers.len() == 2, "{sweepers:?}");
+        for pod in &sweepers {
+            let name = pod["metadata"]["name"].as_str().context("a Pod has no name")?;
+            pages.push(("/sweeper".to_owned(), name.to_owned()));
+        }
+        await_condition("the console to show the fleet", LONG, async || {
+            for (path, shown) in &pages {
+                let (status, page) = read(path, Some(READERS_TOKEN)).await?;
+                ensure!(status == 200, "{path}: {status}");
+                ensure!(!page.contains("class=\"away\""), "{path} misses a source: {page}");
+                ensure!(page.contains(shown), "{path} does not show `{shown}`: {page}");
+            }
+            Ok(())
+        })
+        .await
+    }
+
     /// Whether a namespace of a cluster still exists.
     async fn has_place(&self, cluster: &str) -> Result<bool> {
         let name = format!("cluster-{cluster}");
@@ -108,9 +144,10 @@ async fn charts_install_upgrade_and_leave_nothing() -> Result<()> {
     let Installed { fleet, helm, .. } = &installed;
     installed.step("the node, the API, the broker and the database run");
 
-    let images =
-        [helm.load("hyperfleet-adapter").await?, helm.load("sweeper").await?, helm.load("reconcile-metrics").await?];
-    let [adapter_image, sweeper_image, exporter_image] = &images;
+    let adapter_image = helm.load("hyperfleet-adapter").await?;
+    let sweeper_image = helm.load("sweeper").await?;
+    let exporter_image = helm.load("reconcile-metrics").await?;
+    let console_image = helm.load("hyperfleet-console").await?;
     installed.step("the images are packed and on the node");
 
     // What an administrator makes before the installation: Secrets, and a role of the database that only reads.
@@ -121,6 +158,8 @@ async fn charts_install_upgrade_and_leave_nothing() -> Result<()> {
     fleet.post(&secrets, &secret("signing", key)).await?;
     fleet.post(&secrets, &secret("exporter", json!({ "password": "reader" }))).await?;
     fleet.post(&secrets, &secret("owner", json!({ "password": "owner" }))).await?;
+    fleet.post(&secrets, &secret("pages", json!({ "token": PAGES_TOKEN }))).await?;
+    fleet.post(&secrets, &secret("readers", json!({ "token": READERS_TOKEN }))).await?;
     fleet
         .database
         .execute(&format!(
@@ -142,6 +181,7 @@ async fn charts_install_upgrade_and_leave_nothing() -> Result<()> {
             "adapterTaskConfig": { "yaml": task },
             "broker": { "type": "rabbitmq", "rabbitmq": { "exchange": topic, "urlSecret": { "name": "broker" } } },
             "signingKey": { "enabled": true, "secretName": "signing" },
+            "passes": { "existingSecret": "pages" },
             "env": [{ "name": "RECORDS_NAMESPACE", "value": RECORDS }],
             "rbac": rights,
         })
@@ -172,6 +212,8 @@ async fn charts_install_upgrade_and_leave_nothing() -> Result<()> {
     let path = helm.values("sweeper.yaml", &seen_by_an_administrator.to_string())?;
     let (_, sweeper_rights) = installed.rights("sweeper", &["--config", &path.display().to_string()]).await?;
     let accounts = [FOUNDATION, PROVISIONER].map(|name| format!("{NAMESPACE}/{name}"));
+    let adapters = [FOUNDATION, PROVISIONER]
+        .map(|name| json!({ "name": name, "url": format!("http://{name}-headless:8080"), "existingSecret": "pages" }));
     let umbrella = json!({
         "adapter": values[0],
         "sweeper": {
@@ -179,6 +221,7 @@ async fn charts_install_upgrade_and_leave_nothing() -> Result<()> {
             "dryRun": false,
             "config": sweeper_config,
             "signingKeys": [{ "secretName": "signing" }],
+            "plan": { "existingSecret": "pages" },
             "rbac": sweeper_rights,
             "ownershipPolicy": {
                 "enabled": true,
@@ -196,6 +239,19 @@ async fn charts_install_upgrade_and_leave_nothing() -> Result<()> {
             },
             "database": { "existingSecret": "exporter" },
             "prepare": { "enabled": true, "username": "postgres", "existingSecret": "owner" },
+            "stuck": { "existingSecret": "pages" },
+        },
+        "console": {
+            "enabled": true,
+            "image": console_image,
+            "config": {
+                "api": { "base_url": format!("http://hyperfleet-api:{}", fleet.parts.api_port), "kinds": ["Cluster"] },
+            },
+            "access": { "existingSecret": "readers" },
+            // The chart knows their URLs.
+            "exporter": { "existingSecret": "pages" },
+            "sweeper": { "existingSecret": "pages" },
+            "adapters": adapters,
         },
     });
     let umbrella = helm.values("umbrella.json", &umbrella.to_string())?.display().to_string();
@@ -242,6 +298,8 @@ async fn charts_install_upgrade_and_leave_nothing() -> Result<()> {
     let route = format!("/api/v1/namespaces/cluster-{cluster}/configmaps/addon-route");
     ensure!(fleet.get(&route).await?["data"]["traffic"] == "on", "the last wave of the bundle is missing");
     installed.step("a cluster is reconciled by a Job whose Pod ran, with a bundle of three waves");
+    installed.await_console(&cluster).await?;
+    installed.step("the console shows it to readers with the token, and misses no source");
 
     // Update, another Job, deletion and disowning.
     let body = json!({ "spec": { "region": "us", "addon": true } });
@@ -308,7 +366,7 @@ async fn charts_install_upgrade_and_leave_nothing() -> Result<()> {
     installed.step("a Pod was killed for its memory, the others went on, and a rollback healed it");
 
     output(tool("node/cluster").arg("restart").arg(&fleet.directory)).await?;
-    for name in [FOUNDATION, PROVISIONER, "fleet-sweeper", "fleet-exporter"] {
+    for name in [FOUNDATION, PROVISIONER, "fleet-sweeper", "fleet-exporter", "fleet-console"] {
         installed.await_available(name).await?;
     }
     let cluster = fleet.create("after-restart").await?;
@@ -348,8 +406,10 @@ async fn charts_install_upgrade_and_leave_nothing() -> Result<()> {
     }
     let sweeper = audit::requests(&log, NAMESPACE, "fleet-sweeper")?;
     assert_eq!(sweeper.refused, BTreeSet::new(), "the sweeper was refused");
-    let exporter = audit::requests(&log, NAMESPACE, "fleet-exporter")?;
-    assert!(exporter.allowed.is_empty() && exporter.refused.is_empty(), "the exporter asked Kubernetes: {exporter:?}");
+    for account in ["fleet-exporter", "fleet-console"] {
+        let asked = audit::requests(&log, NAMESPACE, account)?;
+        assert!(asked.allowed.is_empty() && asked.refused.is_empty(), "{account} asked Kubernetes: {asked:?}");
+    }
     installed.step("no request was refused, and no right was for nothing");
 
     for release in [PROVISIONER, UMBRELLA] {
