@@ -18,7 +18,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use lifecycle_config::diagnostics::{Diagnostics, Severity};
 use lifecycle_config::document::scalar::Tag;
 use lifecycle_config::document::{Content, Document, Node as Written, Path, Segment as Step};
-use lifecycle_core::bundle::render::is_list;
+use lifecycle_core::bundle::render::{is_list, objects_of};
+use lifecycle_core::object_ref::ObjectRef;
 use lifecycle_core::task::{Manifest, Task};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -213,6 +214,12 @@ pub fn lint(task: &Task, document: &Document) -> Diagnostics {
             specimen["kind"] = Value::from(kind.kind.as_str());
             report(&specimen, &path, document, &mut diagnostics);
         }
+        for (index, documents) in resource.bundle.iter().flat_map(|bundle| bundle.parsed.iter().enumerate()) {
+            let place = path.key("bundle").key("manifests").index(index);
+            for (_, object) in documents.iter().flat_map(|documents| objects_of(documents.clone(), "")) {
+                report_in_text(&object, &place, document, &mut diagnostics);
+            }
+        }
         let of_bundle = resource.bundle.iter().flat_map(|bundle| bundle.manifests.iter().enumerate());
         for (index, _) in of_bundle.filter(|(_, manifest)| matches!(manifest, Manifest::Inline(_))) {
             let path = path.key("bundle").key("manifests").index(index);
@@ -232,6 +239,17 @@ fn report_all(object: &Value, path: &Path, document: &Document, diagnostics: &mu
             items.for_each(|(index, item)| report_all(item, &path.index(index), document, diagnostics));
         }
         None => report(object, path, document, diagnostics),
+    }
+}
+
+/// Reports the fields of an object in a text without templates, at the place of the text.
+fn report_in_text(object: &Value, place: &Path, document: &Document, diagnostics: &mut Diagnostics) {
+    for fault in faults(object) {
+        let (path, is, wanted) = (&fault.path, describe(&fault.value), &fault.wanted);
+        let object = ObjectRef::of(object);
+        let message = format!("{object}: {path} is {is}, and Kubernetes wants {wanted}: it refuses the object");
+        let diagnostic = || document.diagnostic(Severity::Error, place, message, help(&fault));
+        diagnostics.push_with(Severity::Error, diagnostic);
     }
 }
 

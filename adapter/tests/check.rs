@@ -368,6 +368,15 @@ fn fields_of_another_type_are_reported_with_the_way_that_works() {
             ),
             vec!["resources[0].bundle.manifests[0].items[0].data.a: is a number, and Kubernetes wants text".to_owned()],
         ),
+        (
+            task("3", "true").replace(
+                "resources:\n",
+                "resources:\n  - name: set\n    bundle:\n      manifests:\n        - \"{apiVersion: apps/v1, kind: Deployment, metadata: {name: x}, spec: {replicas: '2'}}\"\n",
+            ),
+            vec![
+                "resources[0].bundle.manifests[0]: Deployment x: spec.replicas is text, and Kubernetes wants an integer".to_owned(),
+            ],
+        ),
         (task("{{ .n }}", "true"), vec!["in a manifest, for a number, `!!int \"{{ … }}\"`".to_owned()]),
     ];
     for (task, expected) in cases {

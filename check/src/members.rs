@@ -111,7 +111,8 @@ fn rows(resource: &Resource, bundle: &Bundle) -> BTreeSet<Row> {
     let intents = [
         Some(Intent::Apply),
         gates.delete.is_some().then_some(Intent::Delete),
-        gates.orphan.is_some().then_some(Intent::Disown),
+        // A person may disown the parent, whatever the gates are.
+        Some(Intent::Disown),
     ];
     let mut rows = BTreeSet::new();
     for (policies, serves_once) in known.chain(others) {
@@ -187,13 +188,11 @@ mod tests {
     #[test]
     fn rows_are_those_of_gates_and_policies() {
         let wanted = "A4 A5 A6 A7 A8 A11 A12 A13";
-        assert_eq!(numbers(&task(MAP, "")), format!("R3 R4 R6 {wanted}"));
-        let disowned = "orphan: {when: {expression: \"true\"}}";
-        assert_eq!(numbers(&task(MAP, disowned)), format!("D1 D2 R3 R4 R6 {wanted}"));
+        assert_eq!(numbers(&task(MAP, "")), format!("D1 D2 R3 R4 R6 {wanted}"));
         let kept = format!("      policies: {{delete: orphan, update: recreate}}\n{MAP}");
-        assert_eq!(numbers(&task(&kept, "")), format!("R3 R4 R5 {}", wanted.replace("A11", "A10 A11")));
+        assert_eq!(numbers(&task(&kept, "")), format!("D1 D2 R3 R4 R5 {}", wanted.replace("A11", "A10 A11")));
         let once = format!("      policies: {{reconcile: once, adoption: always}}\n{MAP}");
-        assert_eq!(numbers(&task(&once, "")), "R3 R4 R6 A4 A5 A6 A8 A9 A11 A12 A13");
+        assert_eq!(numbers(&task(&once, "")), "D1 D2 R3 R4 R6 A4 A5 A6 A8 A9 A11 A12 A13");
     }
 
     #[test]
@@ -217,6 +216,6 @@ mod tests {
             "wave -1: Job.batch default/first; wave 0: Job.batch default/second; purge after wave 0: Job.batch default/first"
         );
         assert_eq!(told(&members.deletion), "deletion wave 0: Job.batch default/first, Job.batch default/second");
-        assert!(members.has_others && members.rows.contains(&Row::Purge) && !members.rows.contains(&Row::Disown));
+        assert!(members.has_others && members.rows.contains(&Row::Purge) && !members.rows.contains(&Row::Kept));
     }
 }

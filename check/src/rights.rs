@@ -4,7 +4,7 @@
 //! those that its objects need; sentences about what no task file tells. Nothing fails.
 //! Resources on remote clusters need no right in this one, and are left out.
 
-mod members;
+pub(crate) mod members;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -164,6 +164,7 @@ mod tests {
             [
                 "ConfigMap n create delete get patch",
                 "CustomResourceDefinition * create delete get list patch",
+                "Foo * list",
                 "Foo other create delete get list patch update",
                 "Secret n create delete get list patch",
             ]
@@ -172,6 +173,21 @@ mod tests {
         assert_eq!(plural.as_deref(), Some("fooz"), "as the definition says");
         let unknown = unknown(&task).join("\n");
         assert!(unknown.contains("`job`.bundle.manifests[3]") && unknown.contains("instances are listed"), "{unknown}");
+    }
+
+    #[test]
+    fn rights_in_a_namespace_that_the_bundle_keeps_are_for_the_whole_cluster() {
+        let bundle = "bundle:\n      namespace: n\n      policies: {missing_namespaces: ignore}\n      managed_types: [example.io/Foo]\n      manifests:\n        \
+                      - {kind: Namespace, apiVersion: v1, metadata: {name: own}}\n        \
+                      - {kind: Secret, apiVersion: v1, metadata: {name: a, namespace: own}}\n        \
+                      - {kind: Secret, apiVersion: v1, metadata: {name: b, namespace: other}}\n    \
+                      lifecycle: {delete: {when: {expression: x}}}";
+        let task = task(bundle);
+        let told =
+            |Rights { kind, namespace, .. }: Rights| format!("{} {}", kind.kind, namespace.as_deref().unwrap_or("*"));
+        let all: Vec<String> = rights(&task).into_iter().map(told).collect();
+        assert_eq!(all, ["ConfigMap n", "Foo *", "Namespace *", "Secret *", "Secret other"]);
+        assert!(!unknown(&task).join("\n").contains("instances"), "a rule names the type");
     }
 
     #[test]

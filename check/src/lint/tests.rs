@@ -294,3 +294,30 @@ fn ready_rule_that_is_about_no_object_is_named() {
         assert!(found.contains(expected.unwrap_or_default()), "{rule} {more}: {found}");
     }
 }
+
+#[test]
+fn kinds_of_members_are_those_of_kubernetes_or_known_with_an_event() {
+    let bundle = |manifests: &str| {
+        format!(
+            "params: [{{name: x, source: event.x}}]\nresources:\n  - name: set\n    bundle:\n      manifests:\n{manifests}"
+        )
+    };
+    let cases = [
+        ("        - {apiVersion: apps/v1, kind: Deploymnet, metadata: {name: a}}\n", Some("write `kind: Deployment`")),
+        (
+            "        - \"{apiVersion: apps/v1, kind: Deploymnet, metadata: {name: a}}\"\n",
+            Some("write `kind: Deployment`"),
+        ),
+        (
+            "        - |\n          apiVersion: v1\n          kind: Pod\n          metadata: {name: a}\n          spec: {priority: {{ .x }}}\n",
+            Some("is no YAML before its templates are rendered"),
+        ),
+        ("        - \"{apiVersion: v1, kind: Pod, metadata: {name: '{{ .x }}'}}\"\n", None),
+    ];
+    for (manifests, expected) in cases {
+        let found = lints(&bundle(manifests)).to_string();
+        let is_told = found.contains("Kubernetes has no kind") || found.contains("is no YAML");
+        assert_eq!(is_told, expected.is_some(), "{manifests}: {found}");
+        assert!(found.contains(expected.unwrap_or_default()), "{manifests}: {found}");
+    }
+}

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use lifecycle_core::bundle::order::managed::TypePattern;
 use lifecycle_core::bundle::policy::{Delete, Policy as _, Update};
 use lifecycle_core::id::GroupVersionKind;
 use lifecycle_core::task::kinds::is_namespaced;
@@ -27,6 +28,12 @@ pub(super) fn rights(bundle: &Bundle) -> Vec<Rights> {
         if bundle.policies.update == Update::Replace || is_replaced(&tree, bundle) {
             rights.verbs.insert("update");
         }
+    }
+    for kind in looked_at(bundle).filter_map(TypePattern::exact) {
+        let kind = GroupVersionKind { group: kind.group, version: String::new(), kind: kind.kind };
+        let rights = needs.entry((kind.to_string(), None));
+        let rights = rights.or_insert_with(|| Rights { kind, namespace: None, verbs: BTreeSet::new() });
+        rights.verbs.insert("list");
     }
     let namespaces = bundle.creates_namespaces.then(|| {
         let kind = GroupVersionKind::new("v1", "Namespace");
@@ -51,6 +58,13 @@ pub(super) fn plurals(bundle: &Bundle) -> Vec<((String, String), String)> {
     bundle.manifests.iter().flat_map(|manifest| manifest.structures()).filter_map(|tree| of_tree(&tree)).collect()
 }
 
+/// The types whose instances are looked at in all namespaces before something is deleted, as far as no event decides them: a type
+/// that is always kept is not looked at.
+fn looked_at(bundle: &Bundle) -> impl Iterator<Item = &TypePattern> {
+    let going = bundle.known.iter().filter(|object| object.settings.policies.delete != Delete::Orphan);
+    going.filter_map(|object| object.introduces.as_ref()).chain(&bundle.managed_types)
+}
+
 /// What the rights of a bundle's objects lack, because only an event, or the cluster, tells.
 pub(super) fn unknown(resource: &Resource, bundle: &Bundle) -> Vec<String> {
     let name = &resource.name;
@@ -66,12 +80,12 @@ pub(super) fn unknown(resource: &Resource, bundle: &Bundle) -> Vec<String> {
         }
         kinds.extend(of_manifest.into_iter().flatten().map(|kind| kind.kind));
     }
-    let mut definitions = bundle.known.iter().filter(|object| object.introduces.is_some());
-    let may_go = definitions.any(|object| object.settings.policies.delete != Delete::Orphan)
-        || bundle.has_others && ["CustomResourceDefinition", "APIService"].iter().any(|kind| kinds.contains(*kind));
-    if may_go || !bundle.managed_types.is_empty() {
+    let others =
+        bundle.has_others && ["CustomResourceDefinition", "APIService"].iter().any(|kind| kinds.contains(*kind));
+    if others || looked_at(bundle).any(|types| types.exact().is_none()) {
         unknown.push(format!(
-            "Before the types of `{name}` are deleted, their instances are listed in all namespaces: add `list` for them."
+            "Before the types of `{name}` are deleted, their instances are listed in all namespaces: add `list` for those that no rule \
+             names."
         ));
     }
     if kinds.contains("Namespace") {
@@ -82,7 +96,7 @@ pub(super) fn unknown(resource: &Resource, bundle: &Bundle) -> Vec<String> {
     unknown
 }
 
-fn kind(tree: &Tree) -> Option<GroupVersionKind> {
+pub(crate) fn kind(tree: &Tree) -> Option<GroupVersionKind> {
     let literal = |key: &str| match tree.part(&[key]) {
         Part::Literal(value) => value.as_str(),
         Part::Absent | Part::Template(_) | Part::Uncertain => None,
@@ -91,14 +105,16 @@ fn kind(tree: &Tree) -> Option<GroupVersionKind> {
     (kind.kind != "List").then_some(kind)
 }
 
-/// The one namespace of the object; none if only an event tells it, or if it is in none.
+/// The one namespace of the object; none if only an event tells it, if it is in none, or if the bundle creates and deletes the
+/// namespace: a role in it could not be there before it, and would keep it from being deleted.
 fn namespace(tree: &Tree, kind: &GroupVersionKind, bundle: &Bundle) -> Option<String> {
     let namespace = match tree.part(&["metadata", "namespace"]) {
         Part::Literal(value) => value.as_str()?,
         Part::Absent if is_namespaced(kind) == Some(true) => bundle.namespace.as_literal()?,
         Part::Absent | Part::Template(_) | Part::Uncertain => return None,
     };
-    (!namespace.is_empty() && is_namespaced(kind) != Some(false)).then(|| namespace.to_owned())
+    let is_own = bundle.known.iter().any(|it| it.identity.kind.is_namespace() && it.identity.name == namespace);
+    (!namespace.is_empty() && !is_own && is_namespaced(kind) != Some(false)).then(|| namespace.to_owned())
 }
 
 /// Whether an annotation of the object has it replaced, or may have it replaced.

@@ -61,7 +61,8 @@ fn documents(manifest: &Manifest, scope: &Scope) -> Result<Vec<Value>, String> {
 
 /// The objects of a manifest, each with its place: without documents that have no content, and with the items of a `List` in
 /// place of the list.
-pub(crate) fn objects_of(documents: Vec<Value>, place: &str) -> Vec<(String, Value)> {
+#[must_use]
+pub fn objects_of(documents: Vec<Value>, place: &str) -> Vec<(String, Value)> {
     let is_one = documents.len() == 1;
     let mut found = Vec::new();
     for (index, document) in documents.into_iter().enumerate() {

@@ -69,6 +69,15 @@ impl TypePattern {
         Some(Self { group: GroupPattern::Exact(text("/spec/group")?), kind })
     }
 
+    /// The one kind that the pattern matches; none if it may match several.
+    #[must_use]
+    pub fn exact(&self) -> Option<GroupKind> {
+        match (&self.group, &self.kind) {
+            (GroupPattern::Exact(group), Some(kind)) => Some(GroupKind::new(group, kind)),
+            _ => None,
+        }
+    }
+
     /// Whether these types can be of a group.
     #[must_use]
     pub fn covers_group(&self, group: &str) -> bool {
