@@ -1,14 +1,15 @@
 //! Who may read the pages, and how often.
 //!
 //! In: the address of a connection, and the headers of a request. Out: a [`Viewer`]. Fails: with the answer for a client that may not
-//! read: 401 without a right token or an authenticated name, 429 with too many requests, 503 if the token cannot be read.
+//! read: 401 without a right token or an authenticated name, 421 by another name than this machine's if everybody on it may read, 429 with too many requests, 503 if the token cannot be read.
 
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use axum::http::header::RETRY_AFTER;
+use axum::http::header::{HOST, RETRY_AFTER};
+use axum::http::uri::Authority;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use lifecycle_service::access::{Access, Guarded, problem};
@@ -61,8 +62,11 @@ impl Door {
         let named = self.named(peer, headers);
         let viewer = named.clone().map_or(Viewer::At(peer), Viewer::Named);
         self.count(&viewer).await?;
-        if named.is_some() || self.access.anonymous {
+        if named.is_some() {
             return Ok(viewer);
+        }
+        if self.access.anonymous {
+            return if is_meant_for_this_machine(headers) { Ok(viewer) } else { Err(elsewhere()) };
         }
         match &self.access.token_file {
             Some(file) => Access::Token(file.clone()).admit(PAGES, headers).await.map(|()| viewer),
@@ -94,6 +98,22 @@ impl Door {
         let wait = [(RETRY_AFTER, WINDOW.as_secs().to_string())];
         Err((wait, problem(StatusCode::TOO_MANY_REQUESTS, &message)).into_response())
     }
+}
+
+/// Whether the client knows the console by a name that only this machine has. A page of another site, whose name somebody made lead to
+/// this machine, could otherwise read the console in the browser of whoever visits that site (DNS rebinding).
+fn is_meant_for_this_machine(headers: &HeaderMap) -> bool {
+    let Some(host) = headers.get(HOST) else { return true };
+    let Some(authority) = host.to_str().ok().and_then(|host| host.parse::<Authority>().ok()) else { return false };
+    let name = authority.host().trim_start_matches('[').trim_end_matches(']').to_ascii_lowercase();
+    let is_loopback = name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
+    is_loopback || name == "localhost" || name.ends_with(".localhost")
+}
+
+fn elsewhere() -> Response {
+    let message = "without `access` the console answers to names of this machine alone: open it as http://localhost:PORT/, or set \
+                   access.token_file";
+    problem(StatusCode::MISDIRECTED_REQUEST, message)
 }
 
 #[cfg(test)]
@@ -150,6 +170,26 @@ mod tests {
         assert_eq!(status(&access, STRANGER, &[("authorization", "Bearer s3cret")]).await, Ok(Viewer::At(STRANGER)));
         assert_eq!(status(&access, STRANGER, &[("authorization", "Bearer x")]).await, Err(401));
         assert!(status(&access, PROXY, &[("x-forwarded-user", "ann")]).await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn page_of_another_site_cannot_read_a_console_without_access() {
+        let access = AccessConfig { anonymous: true, ..AccessConfig::default() };
+        let here = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
+        for (host, is_read) in [
+            ("127.0.0.1:8000", true),
+            ("[::1]:8000", true),
+            ("localhost", true),
+            ("Console.LocalHost:8000", true),
+            ("evil.example.com:8000", false),
+            ("localhost.example.com", false),
+            ("127.0.0.1.example.com", false),
+            ("10.0.0.7:8000", false),
+            ("", false),
+        ] {
+            let found = status(&access, here, &[("host", host)]).await;
+            assert_eq!(found, if is_read { Ok(Viewer::At(here)) } else { Err(421) }, "{host}");
+        }
     }
 
     #[tokio::test]
