@@ -30,8 +30,6 @@ use tokio::process::{Child, Command};
 
 /// How long anything may take before the benchmark fails.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// How many steady events are measured.
-const STEADY: u32 = 5;
 /// How many requests of the benchmark's own are under way at the same time.
 const CONCURRENCY: usize = 8;
 
@@ -47,6 +45,9 @@ struct Options {
     /// Size of the text in each object. A task file has 2 MiB at most.
     #[arg(long, default_value_t = 1024)]
     bytes: usize,
+    /// Number of steady events that are measured together; the kernel counts CPU time in steps of 10 ms.
+    #[arg(long, default_value_t = 5)]
+    steady: u32,
     /// Measure this binary instead of one that the benchmark builds.
     #[arg(long)]
     binary: Option<PathBuf>,
@@ -299,7 +300,7 @@ async fn main() -> Result<()> {
     print("| --- | --- | --- | --- | --- | --- | --- | --- |");
     measure("create", &binary, &ground, &options, 1).await?;
     measure("steady, the first", &binary, &ground, &options, 1).await?;
-    measure(&format!("steady, {STEADY}"), &binary, &ground, &options, STEADY).await?;
+    measure(&format!("steady, {}", options.steady), &binary, &ground, &options, options.steady).await?;
     print(&format!("\nA list of {} ConfigMaps\n", options.objects));
     print("| list | size | parsed |");
     print("| --- | --- | --- |");
