@@ -2,29 +2,56 @@
 "use strict";
 const content = document.getElementById("content");
 const state = document.getElementById("live");
-const source = new EventSource(content.dataset.live);
+let source, patience = 60_000, heard = 0, marked = null;
 const say = (text) => { if (state.textContent !== text) state.textContent = text; };
 
-// Replaces the content, and keeps what the reader opened, typed and focused.
-const show = (html) => {
-  const open = new Set([...content.querySelectorAll("details[open]")].map((it) => it.id));
-  const form = content.querySelector("form");
-  const typed = form ? [...form.elements].map((it) => it.value) : [];
-  const focused = [...content.querySelectorAll("a, input, select, button, summary, [tabindex]")].indexOf(document.activeElement);
-  const scrolled = [...content.querySelectorAll(".table")].map((it) => it.scrollLeft);
-  content.innerHTML = html;
-  content.querySelectorAll("details").forEach((it) => { it.open = open.has(it.id); });
-  const fields = content.querySelector("form")?.elements ?? [];
-  typed.forEach((value, index) => { if (fields[index]) fields[index].value = value; });
-  content.querySelectorAll(".table").forEach((it, index) => { it.scrollLeft = scrolled[index] ?? 0; });
-  if (focused >= 0) content.querySelectorAll("a, input, select, button, summary, [tabindex]")[focused]?.focus({ preventScroll: true });
+// Makes a node like another one, and leaves alone what is alike: focus, what is typed, and what a screen reader has read.
+const update = (old, next) => {
+  if (old.nodeType !== next.nodeType || old.nodeName !== next.nodeName) return old.replaceWith(next);
+  if (old.nodeType !== Node.ELEMENT_NODE) { if (old.nodeValue !== next.nodeValue) old.nodeValue = next.nodeValue; return; }
+  for (const { name } of [...old.attributes]) if (!next.hasAttribute(name)) old.removeAttribute(name);
+  for (const { name, value } of [...next.attributes]) if (old.getAttribute(name) !== value) old.setAttribute(name, value);
+  const children = [...next.childNodes];
+  children.forEach((child, index) => { const there = old.childNodes[index]; if (there) update(there, child); else old.append(child); });
+  while (old.childNodes.length > children.length) old.lastChild.remove();
 };
 
-// Whoever marks text wants to copy it; the next content comes in time.
-source.addEventListener("content", (event) => {
-  if (String(getSelection())) { say("Paused while text is marked"); return; }
-  show(event.data);
+// Details stay open, and focus stays on its link, also if they have moved.
+const show = (html) => {
+  const open = new Set([...content.querySelectorAll("details[open]")].map((it) => it.id));
+  const link = document.activeElement?.getAttribute("href");
+  const next = content.cloneNode(false);
+  next.innerHTML = html;
+  next.querySelectorAll("details").forEach((it) => { it.open = open.has(it.id); });
+  update(content, next);
+  if (link && document.activeElement?.getAttribute("href") !== link) content.querySelector(`a[href="${CSS.escape(link)}"]`)?.focus({ preventScroll: true });
+};
+
+// Whoever marks text wants to copy it: the page goes on when nothing is marked.
+const take = (html) => {
+  heard = Date.now();
+  if (String(getSelection())) { marked = html ?? marked; return say("Paused while text is marked"); }
+  if (html ?? marked) show(html ?? marked);
+  marked = null;
   say("Live");
-});
-source.addEventListener("open", () => say("Live"));
-source.addEventListener("error", () => say("Not live: the console does not answer. This is what it said last."));
+};
+
+const connect = () => {
+  if (source && source.readyState !== EventSource.CLOSED) return;
+  source = new EventSource(content.dataset.live);
+  source.addEventListener("patience", (event) => { patience = Number(event.data); });
+  source.addEventListener("content", (event) => take(event.data));
+  source.addEventListener("same", () => take(null));
+  source.addEventListener("error", () => say(source.readyState === EventSource.CLOSED
+    ? "Not live: the console refused to go on. This is what it said last."
+    : "Not live: the console does not answer. This is what it said last."));
+};
+
+// A page that nobody sees asks nothing, so that it does not take one of the few connections of a browser.
+document.addEventListener("visibilitychange", () => { if (document.hidden) source.close(); else connect(); });
+setInterval(() => {
+  if (document.hidden) return;
+  connect();
+  if (heard && Date.now() - heard > patience) say("Not live: nothing was heard for a while. This is what the console said last.");
+}, 10_000);
+connect();

@@ -6,7 +6,9 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 
 /// A resource of the HyperFleet API, such as a cluster.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -119,18 +121,52 @@ impl Report {
     }
 }
 
+/// An item of the API's lists.
+pub trait Item: DeserializeOwned {
+    /// Whether a list leaves out an item that cannot be read, and counts it. Without a report, an adapter would seem never to have reported.
+    const MAY_BE_LEFT_OUT: bool = false;
+}
+
+impl Item for Resource {
+    const MAY_BE_LEFT_OUT: bool = true;
+}
+
+impl Item for Report {}
+
+impl Item for Value {}
+
 /// A page of a list.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(bound = "T: Deserialize<'de>")]
+#[serde(try_from = "Items", bound = "T: Item")]
 pub struct List<T> {
-    /// The items of this page.
-    #[serde(default = "Vec::new", deserialize_with = "items")]
+    /// The items of this page that can be read.
     pub items: Vec<T>,
+    /// The number of items of this page that cannot be read.
+    pub unreadable: usize,
     /// The number of items on all pages.
     pub total: u64,
 }
 
-/// A page of the exporter's list of stuck resources.
+/// A page of a list as the API sends it.
+#[derive(Deserialize)]
+struct Items {
+    #[serde(default, deserialize_with = "or_default")]
+    items: Vec<Value>,
+    total: u64,
+}
+
+impl<T: Item> TryFrom<Items> for List<T> {
+    type Error = serde_json::Error;
+
+    fn try_from(list: Items) -> Result<Self, Self::Error> {
+        let all = list.items.len();
+        let read = list.items.into_iter().map(serde_json::from_value);
+        let items = read.filter(|item| item.is_ok() || !T::MAY_BE_LEFT_OUT).collect::<Result<Vec<T>, _>>()?;
+        Ok(Self { unreadable: all - items.len(), items, total: list.total })
+    }
+}
+
+/// A page of the exporter's list of stuck resources, or of stalled deletions.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 pub struct StuckList {
     /// The stuck resources of this page, the oldest first.
@@ -162,6 +198,9 @@ pub struct Stuck {
     /// The adapters that it waits on.
     #[serde(default, deserialize_with = "or_default")]
     pub waits_on: Vec<StuckOn>,
+    /// The ids of children that still exist, of a deletion that is stalled.
+    #[serde(default, deserialize_with = "or_default")]
+    pub children: Vec<String>,
 }
 
 /// An adapter that a stuck resource waits on.
@@ -187,13 +226,13 @@ pub struct Passes {
     pub replica: String,
     /// When it started.
     pub started: Option<Timestamp>,
-    /// How it takes events, in its own words.
+    /// Whether it takes events.
     #[serde(default)]
-    pub intake: serde_json::Value,
+    pub intake: Intake,
     /// How many passes have ended since it started.
     #[serde(default)]
     pub totals: Totals,
-    /// What it keeps.
+    /// What it keeps of them.
     #[serde(default)]
     pub kept: Kept,
     /// The passes, the newest first.
@@ -226,6 +265,21 @@ pub struct Kept {
     pub passes: u64,
     /// The time of the oldest of them.
     pub oldest: Option<Timestamp>,
+}
+
+/// Whether a replica takes events.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+pub struct Intake {
+    /// Whether it does; none if it does not say.
+    pub takes_events: Option<bool>,
+    /// The dependency that does not answer, and how.
+    pub waits_for: Option<String>,
+    /// Why the process is not ready.
+    pub problem: Option<String>,
+    /// The number of passes that run.
+    pub in_flight: Option<i64>,
+    /// The number of events that wait for a pass.
+    pub waiting: Option<i64>,
 }
 
 /// A pass of an adapter about one resource.
@@ -459,8 +513,10 @@ pub struct Plan {
     /// Whether this replica sweeps.
     #[serde(default)]
     pub leads: bool,
-    /// The replica that sweeps, if it is another one.
+    /// The replica that sweeps, if it is known.
     pub holder: Option<String>,
+    /// Why the last request about the Lease failed; none if it succeeded.
+    pub trouble: Option<String>,
     /// Whether it only reports what it would delete.
     #[serde(default)]
     pub dry_run: bool,
@@ -474,7 +530,7 @@ pub struct Plan {
     pub pass: Option<Sweep>,
     /// The command that approves the held plan; none if there is nothing to approve.
     pub approve: Option<String>,
-    /// What it did to objects, the newest first.
+    /// Its attempts to delete objects, the newest first.
     #[serde(default)]
     pub history: Vec<Deed>,
     /// Since when the history tells.
@@ -489,12 +545,18 @@ pub struct Sweep {
     /// The plan's hash, by which it is approved.
     #[serde(default)]
     pub plan: String,
-    /// What became of the pass.
+    /// Whether the pass might delete: nothing spoke against that, or a person approved the plan.
+    #[serde(default)]
+    pub released: bool,
+    /// What became of the pass: `done`, `held`, `dry_run` or `failed`.
     #[serde(default)]
     pub result: String,
-    /// Why nothing was deleted.
+    /// What speaks against deleting anything.
     #[serde(default)]
     pub holds: Vec<String>,
+    /// The number of objects that are no orphans, as far as known, by the reason to keep them, such as `owner_exists`.
+    #[serde(default)]
+    pub kept: BTreeMap<String, u64>,
     /// The number of labelled objects.
     #[serde(default)]
     pub inventory: u64,
@@ -526,14 +588,16 @@ pub struct Orphan {
     /// The API resource that is gone.
     #[serde(default)]
     pub resource_id: String,
-    /// What the pass says about it.
+    /// What the pass says about it: `delete` if it is due, else why it is kept.
     #[serde(default)]
     pub verdict: String,
+    /// What became of it; none if the pass did not try to delete it.
+    pub outcome: Option<String>,
     /// When the API first answered that its resource is gone.
     pub first_strike: Option<Timestamp>,
 }
 
-/// What the sweeper did to an object.
+/// An attempt of the sweeper to delete an object.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 pub struct Deed {
     /// When.
@@ -556,13 +620,12 @@ pub struct Deed {
     /// What became of the object, such as `deleted`.
     #[serde(default)]
     pub result: String,
+    /// The same as a sentence, with the server's words if the attempt failed.
+    #[serde(default)]
+    pub message: String,
 }
 
 /// Reads `null` as the default: programs in Go send it for an empty list or mapping.
 fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(deserializer: D) -> Result<T, D::Error> {
-    Option::deserialize(deserializer).map(Option::unwrap_or_default)
-}
-
-fn items<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Vec<T>, D::Error> {
     Option::deserialize(deserializer).map(Option::unwrap_or_default)
 }

@@ -10,6 +10,8 @@ use jiff::Timestamp;
 use lifecycle_service::version::THIS;
 use maud::{DOCTYPE, Markup, html};
 
+use crate::source::Away;
+
 pub mod adapter;
 pub mod fleet;
 mod graph;
@@ -26,7 +28,7 @@ pub struct Page {
     pub part: Part,
     /// The content.
     pub content: Markup,
-    /// Whether what it is about exists.
+    /// Whether what it is about exists, as far as known.
     pub exists: bool,
 }
 
@@ -91,11 +93,21 @@ impl Page {
     }
 }
 
-/// A page about something that does not exist.
+/// A page about something that does not exist; names in the message are between backticks.
 #[must_use]
 pub fn missing(part: Part, title: &str, message: &str) -> Page {
-    let content = html! { h1 { (title) } p { (message) } p { a href="/" { "To the fleet" } } };
-    Page { title: title.to_owned(), part, content, exists: false }
+    instead(part, title, &html! { p { (parts::prose(message)) } }, false)
+}
+
+/// A page about something that may exist: the source that knows it is away.
+#[must_use]
+pub fn unknown(part: Part, title: &str, away: &Away) -> Page {
+    instead(part, title, &parts::away(away), true)
+}
+
+fn instead(part: Part, title: &str, why: &Markup, exists: bool) -> Page {
+    let content = html! { h1 { (title) } (why) p { a href="/" { "To the fleet" } } };
+    Page { title: title.to_owned(), part, content, exists }
 }
 
 /// A text with a capital at its beginning.

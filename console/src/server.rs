@@ -12,7 +12,7 @@ use axum::extract::{Extension, Query, Request, State};
 use axum::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
 };
-use axum::http::{HeaderName, StatusCode, Uri};
+use axum::http::{HeaderMap, HeaderName, StatusCode, Uri};
 use axum::middleware::{self, Next};
 use axum::response::{Html, IntoResponse as _, Response};
 use axum::routing::get;
@@ -121,12 +121,11 @@ async fn page(State(shared): State<Shared>, uri: Uri) -> Response {
             return (StatusCode::BAD_REQUEST, Html(page.document(None))).into_response();
         }
     };
-    let page = view.page(&shared.config, &shared.sources).await;
+    let (status, page) = view.answer(&shared.config, &shared.sources).await;
     let live = format!(
         "/live?of={}",
         percent_encoding::utf8_percent_encode(&uri.to_string(), percent_encoding::NON_ALPHANUMERIC)
     );
-    let status = if page.exists { StatusCode::OK } else { StatusCode::NOT_FOUND };
     (status, Html(page.document(Some(&live)))).into_response()
 }
 
@@ -139,6 +138,8 @@ struct Of {
 async fn stream(
     State(shared): State<Shared>,
     Extension(viewer): Extension<Viewer>,
+    Extension(Peer(peer)): Extension<Peer>,
+    headers: HeaderMap,
     Query(Of { of }): Query<Of>,
 ) -> Response {
     let view = of.parse::<Uri>().map_err(|error| error.to_string()).and_then(|uri| View::parse(&uri));
@@ -147,8 +148,8 @@ async fn stream(
         Ok(None) => return problem(StatusCode::NOT_FOUND, "there is no such page"),
         Err(message) => return problem(StatusCode::BAD_REQUEST, &message),
     };
-    let Some(page) = shared.open.open(viewer) else {
+    let Some(open) = shared.open.open(viewer) else {
         return problem(StatusCode::SERVICE_UNAVAILABLE, "too many pages are open; this one shows one moment");
     };
-    live::stream(view, shared, page)
+    live::stream(view, shared, live::Reader { peer, headers, _open: open })
 }

@@ -38,15 +38,17 @@ pub struct Away {
     pub reason: String,
 }
 
-/// The answers of the last second, by the question.
+/// The answers of the last second, by the question; that a source has none is an answer, too, or a source in trouble would be asked
+/// again for each reader.
 #[derive(Debug, Clone)]
-struct Answers(Cache<String, Arc<str>>);
+struct Answers(Cache<String, Answer>);
+
+type Answer = Result<Arc<str>, Away>;
 
 impl Answers {
-    /// Returns the answer to a question: a fresh one that is known, or that of `ask`, whose failure is not kept.
-    async fn of(&self, question: String, ask: impl Future<Output = Result<String, Away>>) -> Result<Arc<str>, Away> {
-        let asked = async { ask.await.map(Arc::from) };
-        self.0.try_get_with(question, asked).await.map_err(Arc::unwrap_or_clone)
+    /// Returns the answer to a question: a fresh one that is known, or that of `ask`.
+    async fn of(&self, question: String, ask: impl Future<Output = Result<String, Away>>) -> Answer {
+        self.0.get_with(question, async { ask.await.map(Arc::from) }).await
     }
 }
 
@@ -57,6 +59,7 @@ pub struct Sources {
     pub api: Api,
     peers: Peers,
     exporter: Option<PeerConfig>,
+    exporter_turn: tokio::sync::Mutex<()>,
     adapters: Vec<(String, PeerConfig)>,
     sweeper: Option<PeerConfig>,
 }
@@ -67,14 +70,17 @@ impl Sources {
     /// # Errors
     /// TLS or a client cannot be set up.
     pub fn new(config: &Config) -> anyhow::Result<Self> {
-        let weigh =
-            |question: &String, answer: &Arc<str>| u32::try_from(question.len() + answer.len()).unwrap_or(u32::MAX);
+        let weigh = |question: &String, answer: &Answer| {
+            let answer = answer.as_ref().map_or_else(|away| away.reason.len(), |answer| answer.len());
+            u32::try_from(question.len() + answer).unwrap_or(u32::MAX)
+        };
         let cache = Cache::builder().max_capacity(CACHE_BYTES).weigher(weigh).time_to_live(FRESH).build();
         let answers = Answers(cache);
         Ok(Self {
             api: Api::new(&config.api, answers.clone())?,
             peers: Peers::new(config.api.timeout, answers)?,
             exporter: config.exporter.clone(),
+            exporter_turn: tokio::sync::Mutex::default(),
             adapters: config.adapters.clone(),
             sweeper: config.sweeper.clone(),
         })
@@ -93,15 +99,36 @@ impl Sources {
 
     /// The oldest stuck resources; none if no exporter is configured.
     pub async fn stuck(&self, limit: u32) -> Option<Result<StuckList, Away>> {
+        self.ask_exporter(&format!("/stuck?format=json&size={limit}")).await
+    }
+
+    /// The oldest stalled deletions, which are not among the stuck resources; none if no exporter is configured.
+    pub async fn stalled(&self, limit: u32) -> Option<Result<StuckList, Away>> {
+        self.ask_exporter(&format!("/stuck?format=json&stalled=true&size={limit}")).await
+    }
+
+    async fn ask_exporter(&self, path: &str) -> Option<Result<StuckList, Away>> {
         let exporter = self.exporter.as_ref()?;
-        Some(self.peers.any("exporter", exporter, &format!("/stuck?format=json&size={limit}")).await)
+        // The exporter answers one reader at a time, and refuses others.
+        let _turn = self.exporter_turn.lock().await;
+        Some(self.peers.any("exporter", exporter, path).await)
     }
 
     /// The recent passes of each replica of an adapter, of all resources or of one; none if the adapter is not configured.
     pub async fn passes(&self, adapter: &str, resource: Option<&str>, limit: u32) -> Option<Vec<Replica<Passes>>> {
         let (name, peer) = self.adapters.iter().find(|(name, _)| name == adapter)?;
         let of = resource.map(|id| format!("&resource_id={}", api::encoded(id))).unwrap_or_default();
-        Some(self.peers.all(&format!("adapter {name}"), peer, &format!("/passes?limit={limit}{of}")).await)
+        let mut replicas =
+            self.peers.all::<Passes>(&format!("adapter {name}"), peer, &format!("/passes?limit={limit}{of}")).await;
+        for replica in &mut replicas {
+            if let Ok(passes) = &replica.answer
+                && passes.adapter != *name
+            {
+                let reason = format!("the adapter at its address is `{}`", passes.adapter);
+                replica.answer = Err(Away { source_name: format!("adapter {name}"), reason });
+            }
+        }
+        Some(replicas)
     }
 
     /// The picture of an adapter's task; none if the adapter is not configured.

@@ -43,30 +43,50 @@ pub enum Viewer {
 #[derive(Debug)]
 pub struct Door {
     access: AccessConfig,
-    requests: Cache<Viewer, Arc<AtomicU32>>,
+    /// The requests of readers.
+    requests: Counters,
+    /// The requests that were refused, by the addresses of their connections.
+    refusals: Counters,
 }
 
 impl Door {
     /// Lets those in whom the configuration allows.
     #[must_use]
     pub fn new(access: AccessConfig) -> Self {
-        Self { access, requests: Cache::builder().max_capacity(MOST_VIEWERS).time_to_live(WINDOW).build() }
+        // The least recently counted viewer makes room for a new one: none is left uncounted.
+        let counters = || {
+            let lru = moka::policy::EvictionPolicy::lru();
+            Cache::builder().max_capacity(MOST_VIEWERS).eviction_policy(lru).time_to_live(WINDOW).build()
+        };
+        Self { access, requests: counters(), refusals: counters() }
+    }
+
+    /// Finds out who asks, and counts the request.
+    ///
+    /// # Errors
+    /// The client may not read the pages, or asks too often.
+    pub async fn admit(&self, peer: IpAddr, headers: &HeaderMap) -> Result<Viewer, Response> {
+        // Refusals count apart: a stranger behind the same address as readers does not use up their requests.
+        match self.check(peer, headers).await {
+            Ok(viewer) => count(&self.requests, &viewer).await.map(|()| viewer),
+            Err(refusal) => {
+                count(&self.refusals, &Viewer::At(peer)).await?;
+                Err(refusal)
+            }
+        }
     }
 
     /// Finds out who asks.
     ///
     /// # Errors
-    /// The client may not read the pages, or asks too often.
-    pub async fn admit(&self, peer: IpAddr, headers: &HeaderMap) -> Result<Viewer, Response> {
-        // Counted before the token is looked at, so that tokens cannot be tried out.
-        let named = self.named(peer, headers);
-        let viewer = named.clone().map_or(Viewer::At(peer), Viewer::Named);
-        self.count(&viewer).await?;
-        if named.is_some() {
-            return Ok(viewer);
+    /// The client may not read the pages.
+    pub async fn check(&self, peer: IpAddr, headers: &HeaderMap) -> Result<Viewer, Response> {
+        if let Some(name) = self.named(peer, headers) {
+            return Ok(Viewer::Named(name));
         }
+        let viewer = Viewer::At(peer);
         if self.access.anonymous {
-            return if is_meant_for_this_machine(headers) { Ok(viewer) } else { Err(elsewhere()) };
+            return if is_of_this_machine(headers) { Ok(viewer) } else { Err(elsewhere()) };
         }
         match &self.access.token_file {
             Some(file) => Access::Token(file.clone()).admit(PAGES, headers).await.map(|()| viewer),
@@ -88,21 +108,29 @@ impl Door {
         let is_one = given.next().is_none() && !name.is_empty() && name.len() <= LONGEST_NAME;
         (is_proxy && is_one).then(|| name.to_owned())
     }
-
-    async fn count(&self, viewer: &Viewer) -> Result<(), Response> {
-        let counter = self.requests.get_with(viewer.clone(), async { Arc::default() }).await;
-        if counter.fetch_add(1, Ordering::Relaxed) < MOST_REQUESTS {
-            return Ok(());
-        }
-        let message = format!("more than {MOST_REQUESTS} requests in {} s; wait a little", WINDOW.as_secs());
-        let wait = [(RETRY_AFTER, WINDOW.as_secs().to_string())];
-        Err((wait, problem(StatusCode::TOO_MANY_REQUESTS, &message)).into_response())
-    }
 }
 
-/// Whether the client knows the console by a name that only this machine has. A page of another site, whose name somebody made lead to
-/// this machine, could otherwise read the console in the browser of whoever visits that site (DNS rebinding).
-fn is_meant_for_this_machine(headers: &HeaderMap) -> bool {
+type Counters = Cache<Viewer, Arc<AtomicU32>>;
+
+async fn count(counters: &Counters, viewer: &Viewer) -> Result<(), Response> {
+    let counter = counters.get_with(viewer.clone(), async { Arc::default() }).await;
+    if counter.fetch_add(1, Ordering::Relaxed) < MOST_REQUESTS {
+        return Ok(());
+    }
+    let message = format!("more than {MOST_REQUESTS} requests in {} s; wait a little", WINDOW.as_secs());
+    let wait = [(RETRY_AFTER, WINDOW.as_secs().to_string())];
+    Err((wait, problem(StatusCode::TOO_MANY_REQUESTS, &message)).into_response())
+}
+
+/// Headers of proxies, behind which clients of other machines may be.
+const PROXIED: [&str; 3] = ["forwarded", "x-forwarded-for", "via"];
+
+/// Whether the client is of this machine, and knows the console by a name that only this machine has. A page of another site, whose name
+/// somebody made lead to this machine, could otherwise read the console in the browser of whoever visits that site (DNS rebinding).
+fn is_of_this_machine(headers: &HeaderMap) -> bool {
+    if PROXIED.iter().any(|header| headers.contains_key(*header)) {
+        return false;
+    }
     let Some(host) = headers.get(HOST) else { return true };
     let Some(authority) = host.to_str().ok().and_then(|host| host.parse::<Authority>().ok()) else { return false };
     let name = authority.host().trim_start_matches('[').trim_end_matches(']').to_ascii_lowercase();
@@ -111,8 +139,8 @@ fn is_meant_for_this_machine(headers: &HeaderMap) -> bool {
 }
 
 fn elsewhere() -> Response {
-    let message = "without `access` the console answers to names of this machine alone: open it as http://localhost:PORT/, or set \
-                   access.token_file";
+    let message = "without `access` the console is for this machine alone: open it as http://localhost:PORT/, without a proxy, or \
+                   set access.token_file";
     problem(StatusCode::MISDIRECTED_REQUEST, message)
 }
 
@@ -190,6 +218,8 @@ mod tests {
             let found = status(&access, here, &[("host", host)]).await;
             assert_eq!(found, if is_read { Ok(Viewer::At(here)) } else { Err(421) }, "{host}");
         }
+        let proxied = status(&access, here, &[("host", "127.0.0.1"), ("x-forwarded-for", "10.0.0.7")]).await;
+        assert_eq!(proxied, Err(421), "a proxy on this machine has clients elsewhere");
     }
 
     #[tokio::test]
@@ -201,6 +231,8 @@ mod tests {
         for _ in 0..MOST_REQUESTS {
             assert_eq!(door.admit(STRANGER, &wrong).await.unwrap_err().status(), 401);
         }
+        let right = HeaderMap::from_iter([(AUTHORIZATION, HeaderValue::from_static("Bearer s3cret"))]);
+        assert!(door.admit(STRANGER, &right).await.is_ok(), "a reader behind the same address is let in");
         let refused = door.admit(STRANGER, &wrong).await.unwrap_err();
         assert_eq!(refused.status(), 429);
         assert!(refused.headers().contains_key(RETRY_AFTER));

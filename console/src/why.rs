@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::model::{Condition, Pass, Report, Resource, Stuck};
+use crate::model::{Condition, List, Pass, Report, Resource, Stuck};
 
 /// After how long without a pass an adapter is called silent: the Sentinel sends events about an unreconciled resource every ten seconds
 /// or so.
@@ -22,16 +22,46 @@ const SILENCE: SignedDuration = SignedDuration::from_mins(2);
 pub struct Facts<'a> {
     /// The resource.
     pub resource: &'a Resource,
-    /// The last report of each adapter.
-    pub reports: &'a [Report],
-    /// The last pass about the resource, of each adapter whose passes are known.
-    pub passes: &'a [(String, Option<Pass>)],
+    /// The last report of each adapter; none if the API does not tell.
+    pub reports: Option<&'a [Report]>,
+    /// What is known of the passes of each configured adapter.
+    pub passes: &'a [(String, Known)],
     /// What the exporter says, if the resource is stuck.
     pub stuck: Option<&'a Stuck>,
-    /// The resources that are part of it.
-    pub children: &'a [Resource],
+    /// The resources that are part of it; none if the API does not tell.
+    pub children: Option<&'a List<Resource>>,
     /// The current time.
     pub now: Timestamp,
+}
+
+/// What is known of the passes of an adapter about a resource.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Known {
+    /// No replica of the adapter answered.
+    Nothing,
+    /// A replica at least answered.
+    Passes {
+        /// The newest pass about the resource; none if none is kept.
+        last: Option<Box<Pass>>,
+        /// Since when all passes are known; none if a replica did not answer, or does not say.
+        since: Option<Timestamp>,
+    },
+}
+
+impl Known {
+    fn last(&self) -> Option<&Pass> {
+        match self {
+            Self::Passes { last, .. } => last.as_deref(),
+            Self::Nothing => None,
+        }
+    }
+
+    /// How long the adapter has certainly handled no event about the resource; none if it may have.
+    fn silence(&self, now: Timestamp) -> Option<SignedDuration> {
+        let Self::Passes { last, since: Some(since) } = self else { return None };
+        let last = last.as_ref().and_then(|pass| pass.time).unwrap_or(*since);
+        Some(now.duration_since(last.max(*since))).filter(|silence| *silence >= SILENCE)
+    }
 }
 
 /// How things stand.
@@ -50,6 +80,8 @@ pub enum Tone {
 pub struct Verdict {
     /// How things stand.
     pub tone: Tone,
+    /// The same in a word or two.
+    pub word: &'static str,
     /// The state in one sentence.
     pub headline: String,
     /// What the resource waits on.
@@ -84,34 +116,49 @@ pub fn judge(facts: &Facts<'_>) -> Verdict {
         condition.and_then(|condition| condition.last_transition_time).map(|since| facts.now.duration_since(since));
     let lasts = since.map(|since| format!(" for {}", age(since))).unwrap_or_default();
     let mut waits = waits(facts);
+    let verdict = |tone, headline: String, waits| Verdict { tone, word: word(tone), headline, waits };
     if resource.deleted_time.is_some() {
         waits.extend(children(facts));
         let asked = resource.deleted_time.map(|time| age(facts.now.duration_since(time))).unwrap_or_default();
-        let headline = match waits.as_slice() {
-            [] => format!(
-                "The deletion of {what} was asked for {asked} ago; every report says that nothing is left, so the API removes it with the next one"
-            ),
-            waits => format!("The deletion of {what} was asked for {asked} ago; it waits on {}", names(waits)),
+        let left = match (waits.as_slice(), facts.reports, facts.children) {
+            ([], None, _) | ([], _, None) => {
+                "what is left of it is not known, because the API does not tell".to_owned()
+            }
+            ([], Some([]), _) => "no adapter has reported about it".to_owned(),
+            ([], Some(_), Some(_)) => {
+                "every report says that nothing is left, so the API removes it with the next one".to_owned()
+            }
+            (waits, ..) => format!("it waits on {}", names(waits)),
         };
-        return Verdict { tone: worst(facts, &waits), headline, waits };
+        let headline = format!("The deletion of {what} was asked for {asked} ago; {left}");
+        return verdict(worst(facts, &waits), headline, waits);
     }
     match condition {
         None => {
-            let headline = format!("{what} has no condition Reconciled: no adapter has to report about its kind");
-            Verdict { tone: Tone::Good, headline, waits: Vec::new() }
+            let headline = format!(
+                "The API keeps no condition Reconciled of {what}: no adapter has to report about its kind, or none was told of it yet"
+            );
+            Verdict { word: "Not judged", ..verdict(Tone::Busy, headline, Vec::new()) }
         }
         Some(condition) if condition.status == "True" => {
-            let headline = format!("{what} is reconciled at generation {generation}{lasts}");
-            Verdict { tone: Tone::Good, headline, waits: Vec::new() }
+            verdict(Tone::Good, format!("{what} is reconciled at generation {generation}{lasts}"), Vec::new())
         }
         Some(condition) if waits.is_empty() => {
             let headline = format!("{what} is not reconciled{lasts}: {}", said(condition).join(": "));
-            Verdict { tone: worst(facts, &waits), headline, waits }
+            verdict(worst(facts, &waits), headline, waits)
         }
         Some(_) => {
             let headline = format!("{what} is not reconciled{lasts}: it waits on {}", names(&waits));
-            Verdict { tone: worst(facts, &waits), headline, waits }
+            verdict(worst(facts, &waits), headline, waits)
         }
+    }
+}
+
+fn word(tone: Tone) -> &'static str {
+    match tone {
+        Tone::Good => "Well",
+        Tone::Busy => "In progress",
+        Tone::Bad => "Needs somebody",
     }
 }
 
@@ -132,27 +179,33 @@ fn said(condition: &Condition) -> Vec<String> {
 /// The adapters that the resource waits on.
 fn waits(facts: &Facts<'_>) -> Vec<Wait> {
     let resource = facts.resource;
-    let is_required = |adapter: &str| resource.condition(&condition_of(adapter)).is_some();
-    let reporting = facts.reports.iter().map(|report| report.adapter.as_str()).filter(|adapter| is_required(adapter));
-    let named = facts.stuck.into_iter().flat_map(|stuck| &stuck.waits_on).map(|on| on.adapter.as_str());
-    // The API tells nothing of a required adapter before its first report; one that has handled an event will report.
-    let is_new = |adapter: &str| !facts.reports.iter().any(|report| report.adapter == adapter);
-    let handling = facts.passes.iter().filter(|(adapter, pass)| pass.is_some() && is_new(adapter));
-    let adapters: BTreeSet<&str> =
-        reporting.chain(named).chain(handling.map(|(adapter, _)| adapter.as_str())).collect();
     if resource.is_reconciled() == Some(true) && resource.deleted_time.is_none() {
         return Vec::new();
     }
+    let reports = facts.reports.unwrap_or_default();
+    // Where the API names no adapter, each that has reported counts.
+    let names_any = resource.status.conditions.iter().any(|condition| condition.condition_type.ends_with(SUCCESSFUL));
+    let is_required = |adapter: &str| !names_any || resource.condition(&condition_of(adapter)).is_some();
+    let reporting = reports.iter().map(|report| report.adapter.as_str()).filter(|adapter| is_required(adapter));
+    let named = facts.stuck.into_iter().flat_map(|stuck| &stuck.waits_on).map(|on| on.adapter.as_str());
+    // The API tells nothing of a required adapter before its first report; one that has handled an event will report.
+    let is_new = |adapter: &str| !reports.iter().any(|report| report.adapter == adapter);
+    let handling = facts.passes.iter().filter(|(adapter, known)| known.last().is_some() && is_new(adapter));
+    let adapters: BTreeSet<&str> =
+        reporting.chain(named).chain(handling.map(|(adapter, _)| adapter.as_str())).collect();
     let wait = |adapter: &str| {
-        let report = facts.reports.iter().find(|report| report.adapter == adapter);
+        let report = reports.iter().find(|report| report.adapter == adapter);
         if report.is_some_and(|report| is_done(resource, report)) {
             return None;
         }
-        let pass = facts.passes.iter().find(|(name, _)| name == adapter);
-        Some(wait_on(facts, adapter, report, pass.map(|(_, pass)| pass.as_ref())))
+        let known = facts.passes.iter().find(|(name, _)| name == adapter);
+        Some(wait_on(facts, adapter, report, known.map(|(_, known)| known)))
     };
     adapters.into_iter().filter_map(wait).collect()
 }
+
+/// The end of the types of the API's own conditions about adapters.
+const SUCCESSFUL: &str = "Successful";
 
 /// The type of the API's own condition about an adapter: `cl-namespace` has `ClNamespaceSuccessful`.
 fn condition_of(adapter: &str) -> String {
@@ -160,7 +213,7 @@ fn condition_of(adapter: &str) -> String {
         let mut characters = part.chars();
         characters.next().map(char::to_uppercase).into_iter().flatten().chain(characters).collect::<String>()
     };
-    adapter.split('-').map(part).collect::<String>() + "Successful"
+    adapter.split('-').map(part).collect::<String>() + SUCCESSFUL
 }
 
 /// Whether a report is the last word of its adapter about the resource.
@@ -176,69 +229,78 @@ const LOOK: &str =
     "Look whether the adapter is away or takes no events (page Adapters), and whether the Sentinel runs.";
 
 /// What an adapter that is not done does, and whether it still hears of events.
-fn wait_on(facts: &Facts<'_>, adapter: &str, report: Option<&Report>, pass: Option<Option<&Pass>>) -> Wait {
-    let mut wait = doing(facts, adapter, report, pass);
-    let last = pass.flatten().and_then(|pass| pass.time).map(|time| facts.now.duration_since(time));
-    if let Some(silent) = last.filter(|silent| *silent >= SILENCE) {
+fn wait_on(facts: &Facts<'_>, adapter: &str, report: Option<&Report>, known: Option<&Known>) -> Wait {
+    let mut wait = doing(facts, adapter, report, known);
+    // Events about a change come within seconds of it.
+    let is_new = facts.resource.updated_time.is_some_and(|changed| facts.now.duration_since(changed) < SILENCE);
+    let silence = known.and_then(|known| known.silence(facts.now)).filter(|_| !is_new);
+    if let Some(silence) = silence {
         wait.tone = Tone::Bad;
-        wait.what.push_str(&format!(
-            " That was {} ago, and it has handled no event about this resource since.",
-            age(silent)
-        ));
+        wait.what.push_str(&format!(" For {} at least it has handled no event about this resource.", age(silence)));
         wait.whose = SILENT;
         wait.helps = vec![LOOK.to_owned()];
+    }
+    if wait.tone == Tone::Busy && facts.stuck.is_some() {
+        wait.tone = Tone::Bad;
+    }
+    if wait.tone == Tone::Bad && wait.whose.is_empty() {
+        wait.whose = "Whoever runs the adapter: its log says more.";
     }
     wait
 }
 
-/// What an adapter that is not done does. `pass` is none if its passes are not known, and has none if there is none about the resource.
-fn doing(facts: &Facts<'_>, adapter: &str, report: Option<&Report>, pass: Option<Option<&Pass>>) -> Wait {
-    let resource = facts.resource;
-    let generation = resource.generation;
+/// What an adapter that is not done does. `known` is none if the adapter is not configured.
+fn doing(facts: &Facts<'_>, adapter: &str, report: Option<&Report>, known: Option<&Known>) -> Wait {
+    let generation = facts.resource.generation;
+    let last = known.and_then(Known::last);
     let wait = |tone, what: String, whose| Wait {
         on: format!("adapter {adapter}"),
         tone,
         what,
         whose,
         said: Vec::new(),
-        helps: pass.flatten().map(helps).unwrap_or_default(),
+        helps: last.map(helps).unwrap_or_default(),
     };
-    let has_failed = pass.flatten().filter(|pass| pass.status == "failed");
-    if let Some(pass) = has_failed {
+    if let Some(pass) = last.filter(|pass| pass.status == "failed") {
         let (phase, whose, help) = failure(pass);
         let mut wait = wait(Tone::Bad, format!("Its last pass failed{phase}."), whose);
-        wait.said = pass.errors.values().cloned().collect();
+        wait.said = PHASES.iter().filter_map(|phase| pass.errors.get(*phase)).cloned().collect();
         wait.helps.insert(0, help.to_owned());
         return wait;
     }
-    let unmet = pass.flatten().and_then(|pass| pass.preconditions.iter().find(|precondition| !precondition.matched));
+    let unmet = last.and_then(|pass| pass.preconditions.iter().find(|precondition| !precondition.matched));
     if let Some(precondition) = unmet {
         let what = format!("Its precondition `{}` is not met yet, so it does nothing.", precondition.name);
-        let mut wait = wait(Tone::Busy, what, "");
+        let whose =
+            if facts.stuck.is_some() { "Whoever wrote the task, or runs what the precondition reads." } else { "" };
+        let mut wait = wait(Tone::Busy, what, whose);
         wait.helps = vec![format!("It goes on by itself once `{}` holds.", precondition.name)];
         return wait;
     }
-    let is_current = report.is_some_and(|report| report.observed_generation == generation);
-    if let Some(report) = report.filter(|_| is_current) {
+    if let Some(report) = report.filter(|report| report.observed_generation == generation) {
         return unfinished(facts, report, wait);
     }
-    let silent = pass.flatten().and_then(|pass| pass.time).map(|time| facts.now.duration_since(time));
-    let history = match report {
-        Some(report) => format!("Its last report is about generation {}, not {generation}", report.observed_generation),
-        None => "It has never reported".to_owned(),
-    };
-    match (pass, silent) {
-        (Some(Some(_)), Some(silent)) if silent < SILENCE => {
-            wait(Tone::Busy, format!("{history}; it handled an event {} ago.", age(silent)), "")
+    let history = match (report, facts.reports) {
+        (Some(report), _) => {
+            format!("Its last report is about generation {}, not {generation}", report.observed_generation)
         }
-        (Some(Some(_)), _) => wait(Tone::Busy, format!("{history}, and it handled an event."), ""),
-        (Some(_), _) => {
-            let what = format!("{history}, and none of the passes that it keeps is about this resource.");
-            let mut wait = wait(Tone::Bad, what, SILENT);
-            wait.helps = vec![LOOK.to_owned()];
+        (None, Some(_)) => "It has never reported".to_owned(),
+        (None, None) => "The API does not tell what it reported".to_owned(),
+    };
+    match known {
+        Some(Known::Passes { last: Some(pass), .. }) => {
+            let ago = pass.time.map(|time| format!(" {} ago", age(facts.now.duration_since(time)))).unwrap_or_default();
+            wait(Tone::Busy, format!("{history}; it handled an event{ago}."), "")
+        }
+        Some(Known::Passes { last: None, .. }) => {
+            wait(Tone::Busy, format!("{history}, and none of the passes that it keeps is about this resource."), "")
+        }
+        Some(Known::Nothing) => {
+            let mut wait = wait(Tone::Busy, format!("{history}. It does not answer this console."), "");
+            wait.helps = vec!["What it does is not known while it is away; see its page and its log.".to_owned()];
             wait
         }
-        (None, _) => {
+        None => {
             let mut wait = wait(Tone::Busy, format!("{history}."), "");
             wait.helps = vec![format!(
                 "What it does is not known here: add `{adapter}` to `adapters` of this console, or read the adapter's log."
@@ -248,16 +310,34 @@ fn doing(facts: &Facts<'_>, adapter: &str, report: Option<&Report>, pass: Option
     }
 }
 
+/// The phases of a pass, in order.
+const PHASES: [&str; 4] = ["param_extraction", "preconditions", "resources", "post_actions"];
+/// Failures that the same task meets on any cluster.
+const OF_TASK: [&str; 6] =
+    ["GateFailed", "RenderFailed", "SelectorMismatch", "InvalidLabel", "InvalidGeneration", "NestedNameTaken"];
+/// Failures because of another object.
+const OF_OBJECT: [&str; 4] = ["NameTaken", "NotOurs", "VersionNameTaken", "OwnerUnavailable"];
+
 /// The phase in which a pass failed, whose part that is, and what helps.
 fn failure(pass: &Pass) -> (String, &'static str, &'static str) {
     const AGAIN: &str = "The adapter tries again with the next event, within seconds; nothing has to be started again.";
-    let Some(phase) = pass.errors.keys().next() else { return (String::new(), "Whoever runs the adapter.", AGAIN) };
-    let (what, whose) = match phase.as_str() {
+    let Some(phase) = PHASES.iter().find(|phase| pass.errors.contains_key(**phase)) else {
+        return (String::new(), "Whoever runs the adapter.", AGAIN);
+    };
+    let has = |reasons: &[&str]| {
+        pass.decisions.iter().any(|it| it.decision == "fail" && reasons.contains(&it.reason.as_str()))
+    };
+    let (what, whose) = match *phase {
         "param_extraction" => ("reading its params", "Whoever wrote the task, or runs the API that it asks."),
         "preconditions" => ("evaluating its preconditions", "Whoever wrote the task, or runs the API that it asks."),
-        "resources" => ("writing its objects", "Whoever runs the Kubernetes cluster, or gave the adapter its rights."),
-        "post_actions" => ("reporting", "Whoever runs the API, or wrote the task's report."),
-        other => (other, "Whoever runs the adapter."),
+        "resources" if has(&OF_TASK) => ("deciding about its objects", "Whoever wrote the task."),
+        "resources" if has(&OF_OBJECT) => {
+            ("writing its objects", "Whoever wrote the task, or owns the object that is in the way.")
+        }
+        "resources" => {
+            ("writing its objects", "Whoever runs the cluster of the objects, or gave the adapter its rights.")
+        }
+        _ => ("reporting", "Whoever runs the API, or wrote the task's report."),
     };
     (format!(" while {what}"), whose, AGAIN)
 }
@@ -265,22 +345,34 @@ fn failure(pass: &Pass) -> (String, &'static str, &'static str) {
 /// A wait on an adapter whose report is about the current generation, and not its last word.
 fn unfinished(facts: &Facts<'_>, report: &Report, wait: impl Fn(Tone, String, &'static str) -> Wait) -> Wait {
     let is_deleting = facts.resource.deleted_time.is_some();
-    let last = report.condition(if is_deleting { "Finalized" } else { "Available" });
+    let is_bad = facts.stuck.is_some();
+    let tone = if is_bad { Tone::Bad } else { Tone::Busy };
+    let whose = |whose| if is_bad { whose } else { "" };
+    let name = if is_deleting { "Finalized" } else { "Available" };
+    let last = report.condition(name);
     let since = last.and_then(|condition| condition.last_transition_time);
     let lasts = since.map(|since| format!(" for {}", age(facts.now.duration_since(since)))).unwrap_or_default();
-    let mut found = if is_deleting {
-        let what = format!("It still deletes: its report says Finalized=False{lasts}.");
-        wait(if facts.stuck.is_some() { Tone::Bad } else { Tone::Busy }, what, "")
-    } else {
-        let status = last.map_or("no Available", |condition| condition.status.as_str());
-        let what =
-            format!("It has applied generation {}, and reports Available={status}{lasts}.", report.observed_generation);
-        let is_bad = facts.stuck.is_some();
-        let whose = if is_bad { "Whoever runs what the objects below start." } else { "" };
-        wait(if is_bad { Tone::Bad } else { Tone::Busy }, what, whose)
+    let reports = last.map_or_else(|| format!("no condition {name}"), |last| format!("{name}={}{lasts}", last.status));
+    let unapplied = report.condition("Applied").filter(|condition| condition.status != "True");
+    let generation = report.observed_generation;
+    let mut found = match unapplied {
+        _ if is_deleting => wait(
+            tone,
+            format!("It still deletes: it reports {reports}."),
+            whose("Whoever runs what keeps the objects below, such as a controller that has to remove its finalizer."),
+        ),
+        Some(applied) => {
+            let what =
+                format!("It has not applied generation {generation} yet: it reports Applied={}.", applied.status);
+            wait(tone, what, whose("Whoever wrote the task, or runs what its gates wait for."))
+        }
+        None => {
+            let what = format!("It has applied generation {generation}, and reports {reports}.");
+            wait(tone, what, whose("Whoever runs what the objects below start."))
+        }
     };
-    found.said = last.map(said).unwrap_or_default();
-    if found.tone == Tone::Bad && !is_deleting {
+    found.said = unapplied.filter(|_| !is_deleting).or(last).map(said).unwrap_or_default();
+    if is_bad && !is_deleting && unapplied.is_none() {
         let cure = "Find out why at the objects below. Then change the resource at the API: for a new generation the adapter writes them again.";
         found.helps.insert(0, cure.to_owned());
     }
@@ -289,9 +381,12 @@ fn unfinished(facts: &Facts<'_>, report: &Report, wait: impl Fn(Tone, String, &'
 
 /// What would change the decisions of a pass; entries for which the same would are named together.
 fn helps(pass: &Pass) -> Vec<String> {
-    // What is on its way out, or out, is not what a resource waits on.
+    // What is on its way out, or out, is not what a resource waits on; nor is what is as it was applied.
     let is_over = |reason: &str| {
-        matches!(reason, "AlreadyAbsent" | "Deleting" | "DeleteGateHolds" | "Disowned" | "OrphanGateHolds")
+        matches!(
+            reason,
+            "AlreadyAbsent" | "Deleting" | "DeleteGateHolds" | "Disowned" | "OrphanGateHolds" | "SameGeneration"
+        )
     };
     let mut entries: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for decision in pass.decisions.iter().filter(|decision| !is_over(&decision.reason)) {
@@ -308,13 +403,13 @@ fn helps(pass: &Pass) -> Vec<String> {
 
 /// The children that keep a resource from going.
 fn children(facts: &Facts<'_>) -> Option<Wait> {
-    let names: Vec<String> = facts.children.iter().map(|child| format!("{} {}", child.kind, child.name)).collect();
-    let (first, count) = (names.first()?, names.len());
-    let rest = if count > 1 { format!(" and {} more", count - 1) } else { String::new() };
+    let List { items, total, .. } = facts.children?;
+    let Resource { kind, name, .. } = items.first()?;
+    let rest = if *total > 1 { format!(" and {} more", total - 1) } else { String::new() };
     Some(Wait {
-        on: format!("{first}{rest}"),
+        on: format!("{kind} {name}{rest}"),
         tone: Tone::Busy,
-        what: format!("It goes after what is part of it: {}.", names.join(", ")),
+        what: "It goes after what is part of it.".to_owned(),
         whose: "",
         said: Vec::new(),
         helps: vec!["Look at the pages of these resources.".to_owned()],

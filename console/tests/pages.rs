@@ -145,6 +145,10 @@ fn large() -> Router {
         "items": repeat(json!({"id": ID, "kind": "Cluster", "name": long, "waits_on": [{"adapter": long, "cause": "x"}]}), 500), "total": 500,
     });
     let of = |body: Value| get(async move || body.to_string());
+    let resource =
+        |number: usize| json!({"name": format!("r{number}"), "kind": long, "is_created": long, "is_deleted": long});
+    let arrow = |number: usize| json!({"from": format!("r{number}"), "to": "r0", "on": "creation", "label": long});
+    let task = json!({"resources": (0..40).map(resource).collect::<Vec<_>>(), "arrows": (0..40).cycle().take(400).map(arrow).collect::<Vec<_>>()});
     let many = json!({"adapter": "jobs", "passes": repeat(short, 50)});
     let choose = move |query: Option<String>| match query.is_some_and(|query| query.contains("resource_id")) {
         true => passes.to_string(),
@@ -153,7 +157,7 @@ fn large() -> Router {
     Router::new()
         .route("/stuck", of(stuck))
         .route("/plan", of(plan))
-        .route("/task", of(json!({})))
+        .route("/task", of(task))
         .route("/passes", get(async move |axum::extract::RawQuery(query): axum::extract::RawQuery| choose(query)))
 }
 
@@ -165,14 +169,18 @@ impl World {
 
     async fn beside(peer: Router, more: &str) -> Self {
         let questions = Arc::<AtomicUsize>::default();
-        let (api, peer) = (serve(api(questions.clone())).await, serve(peer).await);
+        Self { questions: questions.clone(), ..Self::of(api(questions), peer, more).await }
+    }
+
+    async fn of(api: Router, peer: Router, more: &str) -> Self {
+        let (api, peer) = (serve(api).await, serve(peer).await);
         let more = more.replace("{peer}", &format!("http://{}", peer.address()));
         let text =
             format!("listen: '127.0.0.1:0'\napi: {{base_url: 'http://{}', kinds: [Cluster]}}\n{more}", api.address());
         let (config, _) = config::parse("console.yaml", &text, &Environment::new(), &Flags::new())
             .unwrap_or_else(|it| panic!("{it}"));
         let console = console(config).await;
-        Self { console, _sources: vec![api, peer], questions, client: reqwest::Client::new() }
+        Self { console, _sources: vec![api, peer], questions: Arc::default(), client: reqwest::Client::new() }
     }
 
     async fn all() -> Self {
@@ -223,6 +231,45 @@ async fn page_stays_small_however_much_the_sources_answer() {
         assert!(page.len() < 100_000, "{path} has {} bytes", page.len());
         assert!(!page.contains("class=\"away\""), "{path} shows a source as away");
     }
+    let long = HOSTILE.repeat(40);
+    let intake = json!({"takes_events": false, "waits_for": long, "problem": long});
+    let failures: serde_json::Map<String, Value> =
+        (0..500).map(|number| (format!("{number}{long}"), json!(1))).collect();
+    let replica = json!({"adapter": "jobs", "replica": long, "version": long, "intake": intake, "totals": {"failures": failures}});
+    let resources = vec![json!({"name": long, "kind": long}); 5_000];
+    let crowd = Router::new()
+        .route("/passes", get(async move || replica.to_string()))
+        .route("/task", get(async move || json!({"resources": resources}).to_string()));
+    let world = World::beside(crowd, "adapters: [{name: jobs, url: '{peer}'}]\n").await;
+    for path in ["/adapters", "/adapters/jobs"] {
+        let page = world.page(path).await;
+        assert!(page.len() < 100_000 && page.contains("takes no events"), "{path} has {} bytes", page.len());
+    }
+    let clusters = json!({"items": vec![json!({"id": ID, "kind": long, "name": long}); 50], "total": 50});
+    let list = move || ([(CONTENT_TYPE, "application/json")], clusters.to_string());
+    let api = Router::new().fallback(get(async move || list()));
+    let page = World::of(api, large(), ALL).await.page("/").await;
+    assert!(page.len() < 100_000 && page.contains("50 resources"), "the list has {} bytes", page.len());
+}
+
+/// Answers every question by a refusal with a long message.
+fn refusing(status: StatusCode) -> Router {
+    let body = json!({"message": HOSTILE.repeat(6_000)}).to_string();
+    Router::new().fallback(get(async move || (status, body)))
+}
+
+#[tokio::test]
+async fn page_stays_small_however_much_a_source_says_about_its_refusal() {
+    let adapters: Vec<String> = (0..20).map(|number| format!("{{name: jobs-{number}, url: '{{peer}}'}}")).collect();
+    let adapters = format!("adapters: [{{name: jobs, url: '{{peer}}'}}, {}]", adapters.join(", "));
+    let sources = format!("exporter: {{url: '{{peer}}'}}\n{adapters}\nsweeper: {{url: '{{peer}}'}}\n");
+    let world = World::beside(refusing(StatusCode::INTERNAL_SERVER_ERROR), &sources).await;
+    for path in PAGES {
+        let page = world.page(path).await;
+        assert!(page.len() < 100_000 && page.contains(" is away. "), "{path} has {} bytes", page.len());
+    }
+    let page = world.page("/adapters").await;
+    assert!(page.contains("more sources or replicas are away, too"), "{page}");
 }
 
 #[tokio::test]
@@ -295,9 +342,211 @@ async fn api_that_does_not_answer_is_shown_as_away() {
     let (config, _) = config::parse("console.yaml", &text, &Environment::new(), &Flags::new()).unwrap();
     let console = console(config).await;
     for path in ["/", PAGES[1]] {
-        let page = reqwest::get(format!("http://{}{path}", console.address())).await.unwrap().text().await.unwrap();
+        let answer = reqwest::get(format!("http://{}{path}", console.address())).await.unwrap();
+        assert_eq!(answer.status(), 503, "{path}");
+        let page = answer.text().await.unwrap();
         assert!(page.contains("API is away"), "{path}: {page}");
     }
+}
+
+#[tokio::test]
+async fn api_that_refuses_the_console_is_not_called_away() {
+    for (status, expected) in [(401, "API refused the console: HTTP 401"), (403, "HTTP 403"), (500, "API is away")] {
+        let api = refusing(StatusCode::from_u16(status).unwrap());
+        let world = World::of(api, peer(), "").await;
+        for path in ["/", PAGES[1]] {
+            let (found, page) = world.get(path).await;
+            assert_eq!(found, 503, "{path}: {page}");
+            assert!(page.contains(expected), "{status}, {path}: {page}");
+            assert_eq!(page.contains("API is away"), status == 500, "{status}, {path}: {page}");
+        }
+    }
+    let world = World::beside(refusing(StatusCode::FORBIDDEN), ALL).await;
+    let page = world.page("/sweeper").await;
+    assert!(page.contains("sweeper refused the console: HTTP 403"), "{page}");
+}
+
+/// Seconds before now.
+fn ago(seconds: i64) -> String {
+    (jiff::Timestamp::now() - jiff::SignedDuration::from_secs(seconds)).to_string()
+}
+
+/// The page of the sweeper, for a leader's plan.
+async fn sweeper_page(pass: Value, more: Value) -> String {
+    let mut plan = json!({"replica": "sweeper-0", "leads": true, "interval_seconds": 600, "pass": pass});
+    plan.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    let router = Router::new().route("/plan", get(async move || plan.to_string()));
+    World::beside(router, "sweeper: {url: '{peer}'}").await.page("/sweeper").await
+}
+
+#[tokio::test]
+async fn sweeper_page_says_what_a_pass_did() {
+    let orphan = json!({"kind": "Job", "name": "a", "resource_id": ID, "verdict": "delete", "outcome": "deleted"});
+    let pass = |released: bool, result: &str| json!({"time": ago(60), "released": released, "result": result, "holds": ["too many"], "objects": [orphan]});
+    let page = sweeper_page(pass(true, "done"), json!({})).await;
+    assert!(page.contains("A person approved the plan despite:") && page.contains("<strong>done</strong>"), "{page}");
+    assert!(!page.contains("deleted nothing") && page.contains("<td>deleted</td>"), "{page}");
+    let page = sweeper_page(pass(false, "held"), json!({})).await;
+    assert!(page.contains("held, and deleted nothing") && !page.contains("despite"), "{page}");
+}
+
+#[tokio::test]
+async fn sweeper_page_calls_nothing_orphaned_only_if_a_recent_pass_could_look() {
+    let pass = |age: i64| json!({"time": ago(age), "released": true, "result": "done"});
+    let with = |age: i64, key: &str, value: Value| {
+        let mut pass = pass(age);
+        pass[key] = value;
+        pass
+    };
+    let held = with(60, "holds", json!(["1 list(s) of objects could not be read"]));
+    let cases = [
+        ("recent", pass(60), json!({}), true),
+        ("old", pass(7200), json!({}), false),
+        ("held", held, json!({}), false),
+        ("living owners", with(60, "kept", json!({"owner_exists": 3})), json!({}), true),
+        ("unknown owners", with(60, "kept", json!({"owner_unknown": 3})), json!({}), false),
+        ("not listed", with(60, "objects_total", json!(3)), json!({}), false),
+        ("no interval, recent", pass(3000), json!({"interval_seconds": 0}), true),
+        ("no interval, old", pass(4000), json!({"interval_seconds": 0}), false),
+    ];
+    for (name, pass, more, expected) in cases {
+        let page = sweeper_page(pass, more).await;
+        assert_eq!(page.contains("No object is orphaned"), expected, "{name}: {page}");
+        assert_eq!(page.contains("3: owner unknown"), name == "unknown owners", "{name}: {page}");
+    }
+}
+
+#[tokio::test]
+async fn sweeper_page_names_the_holder_its_trouble_and_failed_attempts() {
+    let message = "the API server refused the deletion: no right";
+    let history = json!([{"kind": "Job", "name": "a", "result": "refused", "message": message}]);
+    let more = json!({"holder": "sweeper-0_1", "trouble": "the Lease cannot be written", "history": history});
+    let page = sweeper_page(json!({}), more).await;
+    for part in ["sweeper-0_1 leads", "The Lease cannot be written.", "refused", "no right."] {
+        assert!(page.contains(part), "no `{part}` in {page}");
+    }
+}
+
+#[tokio::test]
+async fn approval_names_the_objects_that_the_page_does_not_show() {
+    let orphan =
+        |name: &str, verdict: &str| json!({"kind": "Job", "name": name, "resource_id": ID, "verdict": verdict});
+    let objects = json!([orphan("young", "grace"), orphan("old", "delete")]);
+    let approve = json!({"approve": "sweeper approve abc"});
+    let pass = |total: u64| json!({"holds": ["too many"], "objects": objects, "objects_total": total});
+    let page = sweeper_page(pass(510), approve.clone()).await;
+    assert!(page.contains("508 objects of this plan are not shown here"), "{page}");
+    assert!(page.contains("<code>sweeper plan</code> before you approve"), "{page}");
+    let (due, others) = (page.find("Objects that are due").unwrap(), page.find("Objects that are not due").unwrap());
+    let (old, young) = (page.find("Job old").unwrap(), page.find("Job young").unwrap());
+    assert!(due < old && old < others && others < young, "{page}");
+    let page = sweeper_page(pass(2), approve).await;
+    assert!(page.contains("sweeper approve abc") && !page.contains("not shown here"), "{page}");
+}
+
+#[tokio::test]
+async fn fleet_is_well_without_stuck_resources_and_stalled_deletions_only() {
+    let none = json!({"items": [], "total": 0});
+    let stuck = json!({"items": [{"id": ID, "name": "north", "age_seconds": 700}], "total": 1});
+    let stalled =
+        json!({"items": [{"id": ID, "name": "south", "deleting": true, "children": ["child-1"]}], "total": 1});
+    let cases = [
+        ("neither", none.clone(), none.clone(), "Nothing is stuck"),
+        ("stuck", stuck, none.clone(), "1 is stuck"),
+        ("stalled", none.clone(), stalled, "1 deletion is stalled"),
+        ("unknown", none, json!("nonsense"), "exporter is away"),
+    ];
+    for (name, stuck, stalled, expected) in cases {
+        let answer = move |query: Option<String>| match query.is_some_and(|query| query.contains("stalled=true")) {
+            true => stalled.to_string(),
+            false => stuck.to_string(),
+        };
+        let route = get(async move |axum::extract::RawQuery(query): axum::extract::RawQuery| answer(query));
+        let world = World::beside(Router::new().route("/stuck", route), "exporter: {url: '{peer}'}").await;
+        let page = world.page("/").await;
+        assert!(page.contains(expected), "{name}: {page}");
+        assert_eq!(page.contains("Nothing is stuck"), name == "neither", "{name}: {page}");
+        assert_eq!(page.contains("child-1"), name == "stalled", "{name}: {page}");
+    }
+}
+
+#[tokio::test]
+async fn exporter_gets_one_question_at_a_time() {
+    let reading = Arc::<AtomicUsize>::default();
+    let answer = async move || {
+        let others = reading.fetch_add(1, Ordering::SeqCst);
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        reading.fetch_sub(1, Ordering::SeqCst);
+        let status = if others == 0 { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+        (status, json!({"items": [], "total": 0}).to_string())
+    };
+    let router = Router::new().route("/stuck", get(answer));
+    let world = World::beside(router, "exporter: {url: '{peer}'}").await;
+    for page in futures::future::join_all([world.page("/"), world.page(PAGES[1]), world.page("/?page=2")]).await {
+        assert!(!page.contains("exporter is away"), "{page}");
+    }
+}
+
+#[tokio::test]
+async fn item_that_cannot_be_read_hides_no_other_item() {
+    let odd = json!({"id": "odd", "labels": {"a": ["not", "a", "text"]}});
+    let list = json!({"items": [odd, {"id": ID, "kind": "Cluster", "name": "north"}], "total": 2});
+    let list = move || ([(CONTENT_TYPE, "application/json")], list.to_string());
+    let world = World::of(Router::new().fallback(get(async move || list())), peer(), "").await;
+    let page = world.page("/").await;
+    assert!(page.contains("north") && page.contains("1 items of this page could not be read"), "{page}");
+}
+
+#[tokio::test]
+async fn lists_say_how_much_they_leave_out() {
+    let long = "x".repeat(300);
+    let decision = json!({"resource": "job", "decision": "skip", "reason": "SameGeneration"});
+    let errors: serde_json::Map<String, Value> = (0..5).map(|number| (number.to_string(), json!("failed"))).collect();
+    let pass = json!({"event": {"resourceId": long}, "decisions": vec![decision; 10], "errors": errors});
+    let waits: Vec<Value> =
+        (0..200).map(|number| json!({"adapter": format!("{number}{long}"), "cause": "not_available"})).collect();
+    let deeds = vec![json!({"kind": "Job", "name": long, "message": long}); 500];
+    let of = |body: Value| get(async move || body.to_string());
+    let router = Router::new()
+        .route("/passes", of(json!({"adapter": "jobs", "passes": [pass]})))
+        .route("/task", of(json!({})))
+        .route("/stuck", of(json!({"items": [{"id": ID, "waits_on": waits}], "total": 1})))
+        .route("/plan", of(json!({"leads": true, "history": deeds})));
+    let world = World::beside(router, ALL).await;
+    let page = world.page("/adapters/jobs").await;
+    assert_eq!(page.matches("job: skip SameGeneration").count(), 8, "{page}");
+    assert!(page.contains("<small>2 more</small>"), "{page}");
+    // A link that is cut would lead nowhere.
+    assert!(page.contains("xxx…") && !page.contains("href=\"/resources/xxx"), "{page}");
+    let page = world.page("/").await;
+    assert!(page.contains("more such causes are not shown here"), "{page}");
+    assert!(!page.contains("%E2%80%A6"), "{page}");
+    let page = world.page("/sweeper").await;
+    assert!(page.contains("more attempts are not shown here"), "{page}");
+}
+
+#[tokio::test]
+async fn adapter_that_takes_no_events_is_marked() {
+    let intake = json!({"takes_events": false, "waits_for": "the broker: refused", "in_flight": 2, "waiting": 1});
+    let passes = json!({"adapter": "jobs", "intake": intake}).to_string();
+    let world = World::beside(Router::new().route("/passes", get(async move || passes)), ALL).await;
+    for path in ["/adapters", "/adapters/jobs"] {
+        let page = world.page(path).await;
+        for part in ["takes no events", "waits for the broker: refused", "2 in flight, 1 waiting"] {
+            assert!(page.contains(part), "{path}: no `{part}` in {page}");
+        }
+        assert!(!page.contains("answers"), "{path}: {page}");
+    }
+}
+
+#[tokio::test]
+async fn names_in_sentences_are_shown_as_code() {
+    let world = World::all().await;
+    let (status, page) = world.get("/adapters/none").await;
+    assert!(status == 404 && page.contains("Add <code>none</code> to <code>adapters</code>"), "{page}");
+    let (status, page) = world.get("/?state=odd").await;
+    assert!(status == 400 && page.contains("There is no state <code>odd</code>"), "{page}");
+    assert_eq!(world.get(&format!("/?name={}", "a".repeat(3000))).await.0, 400);
 }
 
 #[tokio::test]
@@ -332,9 +581,25 @@ async fn stream_sends_the_content_of_its_page() {
     let mut response = world.client.get(url).send().await.unwrap();
     assert_eq!(response.headers()["content-type"], "text/event-stream");
     let mut text = String::new();
-    while !text.contains("\n\n") {
+    while text.matches("\n\n").count() < 3 {
         text.push_str(&String::from_utf8_lossy(&response.chunk().await.unwrap().unwrap()));
     }
-    assert!(text.starts_with("event: content\ndata: <h1>Sweeper</h1>"), "{text}");
+    let events: Vec<_> = text.split("\n\n").collect();
+    assert!(events[0].starts_with("event: patience\ndata: 1"), "{text}");
+    assert!(events[1].starts_with("event: content\ndata: <h1>Sweeper</h1>"), "{text}");
+    assert!(events[2].starts_with("event: content") || events[2].starts_with("event: same"), "{text}");
     assert_eq!(world.get("/live?of=%2Fnowhere").await.0, 404);
+}
+
+#[tokio::test]
+async fn stream_ends_when_its_token_is_changed() {
+    let token = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(token.path(), "first").unwrap();
+    let more = format!("access: {{token_file: '{}'}}\nrefresh: 1s", token.path().display());
+    let world = World::start(&more).await;
+    let url = format!("http://{}/live?of=%2Fsweeper", world.console.address());
+    let mut response = world.client.get(url).bearer_auth("first").send().await.unwrap();
+    assert_eq!(response.status(), StatusCode::OK);
+    std::fs::write(token.path(), "second").unwrap();
+    while response.chunk().await.unwrap().is_some() {}
 }

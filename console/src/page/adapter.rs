@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use maud::{Markup, html};
 
-use super::parts::{ago, away, cut, escaped, fitting, link, mark, table};
+use super::parts::{adapter_link, ago, all_away, away, cut, fitting, link, mark, rest, table, tone_of};
 use super::{Moment, Page, Part, graph};
-use crate::model::{Pass, Passes, Task};
+use crate::model::{Intake, Pass, Passes, Task, TaskResource};
 use crate::source::{Away, Replica};
 use crate::why::Tone;
 
@@ -24,23 +24,17 @@ pub struct Adapter {
 /// Renders the page of all adapters.
 #[must_use]
 pub fn overview(adapters: &[(String, Vec<Replica<Passes>>)], moment: Moment) -> Page {
-    let rows = html! {
-        @for (name, replicas) in adapters {
-            @for (index, replica) in replicas.iter().enumerate() {
-                tr class=[(index == 0).then_some("first")] {
-                    @if index == 0 { th scope="rowgroup" rowspan=(replicas.len()) { a href={ "/adapters/" (escaped(name)) } { (name) } } }
-                    (cells(replica, moment))
-                }
-            }
-        }
-    };
+    let replicas = || adapters.iter().flat_map(|(name, replicas)| replicas.iter().map(move |replica| (name, replica)));
+    let row = |(name, replica): (&String, _)| html! { tr { th scope="row" { (adapter_link(name)) } (cells(replica, moment)) } };
+    let (rows, hidden) = fitting(replicas().map(row), OF_ALL_REPLICAS);
     let content = html! {
         h1 { "Adapters" }
-        @for replica in adapters.iter().flat_map(|(_, replicas)| replicas) { @if let Err(problem) = &replica.answer { (away(problem)) } }
+        (all_away(replicas().filter_map(|(_, replica)| replica.answer.as_ref().err())))
         @if adapters.is_empty() {
             p { "No adapter is configured: name them under " code { "adapters" } " in this console's configuration, and set " code { "passes.token_file" } " in theirs." }
         } @else {
             (table("Replicas of the adapters", &HEADINGS, rows))
+            (rest(hidden, "replicas are not shown here"))
         }
     };
     Page { title: "Adapters".to_owned(), part: Part::Adapters, content, exists: true }
@@ -56,8 +50,8 @@ fn cells(replica: &Replica<Passes>, moment: Moment) -> Markup {
             html! { td { (address) } td { (mark(Tone::Bad, "away")) } td colspan="5" { span.faint { "not known" } } }
         }
         Ok(passes) => html! {
-            td { (passes.replica) br; small { (passes.version) ", started " (ago(passes.started, moment.now)) } }
-            td { (mark(Tone::Good, "answers")) }
+            td { (cut(&passes.replica)) br; small { (cut(&passes.version)) ", started " (ago(passes.started, moment.now)) } }
+            td { @if passes.intake.takes_events == Some(false) { (mark(Tone::Bad, "takes no events")) } @else { (mark(Tone::Good, "answers")) } }
             td { (intake(&passes.intake)) }
             td { (ago(passes.passes.first().and_then(|pass| pass.time), moment.now)) }
             td.number { (passes.totals.success) }
@@ -67,34 +61,27 @@ fn cells(replica: &Replica<Passes>, moment: Moment) -> Markup {
     }
 }
 
-/// How a replica takes events, in its own words: one line for each member that is text, a number or a truth value.
-fn intake(intake: &serde_json::Value) -> Markup {
-    use serde_json::Value;
-    let word = |value: &Value| match value {
-        Value::String(text) => Some(text.clone()),
-        Value::Number(number) => Some(number.to_string()),
-        Value::Bool(is_so) => Some(if *is_so { "yes" } else { "no" }.to_owned()),
-        Value::Null | Value::Array(_) | Value::Object(_) => None,
-    };
-    let members = intake.as_object().into_iter().flatten();
-    let lines: Vec<(String, String)> =
-        members.filter_map(|(key, value)| Some((key.replace('_', " "), word(value)?))).collect();
-    html! { @for (index, (key, value)) in lines.iter().enumerate() { @if index > 0 { br; } (key) ": " (value) } }
+/// Whether a replica takes events, why not, and how many it has.
+fn intake(intake: &Intake) -> Markup {
+    html! {
+        @match intake.takes_events { Some(true) => "yes", Some(false) => "no", None => span.faint { "not known" } }
+        @if let Some(what) = &intake.waits_for { br; "waits for " (cut(what)) }
+        @if let Some(problem) = &intake.problem { br; small.error { (cut(problem)) } }
+        @if let Some(count) = intake.in_flight { br; small { (count) " in flight" @if let Some(count) = intake.waiting { ", " (count) " waiting" } } }
+    }
 }
 
 impl Adapter {
     /// Renders the page.
     #[must_use]
     pub fn page(&self, moment: Moment) -> Page {
-        let rows = html! {
-            @for (index, replica) in self.replicas.iter().enumerate() {
-                tr { @if index == 0 { th scope="rowgroup" rowspan=(self.replicas.len()) { (self.name) } } (cells(replica, moment)) }
-            }
-        };
+        let row = |replica| html! { tr { th scope="row" { (cut(&self.name)) } (cells(replica, moment)) } };
+        let (rows, hidden) = fitting(self.replicas.iter().map(row), OF_REPLICAS);
         let content = html! {
             h1 { (self.name) " " small { "adapter" } }
-            @for replica in &self.replicas { @if let Err(problem) = &replica.answer { (away(problem)) } }
+            (all_away(self.replicas.iter().filter_map(|replica| replica.answer.as_ref().err())))
             (table("Replicas", &HEADINGS, rows))
+            (rest(hidden, "replicas are not shown here"))
             (self.failures())
             (self.picture())
             (self.passes(moment))
@@ -113,9 +100,13 @@ impl Adapter {
         {
             *failures.entry(reason).or_default() += count;
         }
-        let rows =
-            html! { @for (reason, count) in &failures { tr { th scope="row" { (reason) } td.number { (count) } } } };
-        html! { @if !failures.is_empty() { (table("Entries that failed since the replicas started", &["Reason", "Times"], rows)) } }
+        let row =
+            |(reason, count): (&&str, &u64)| html! { tr { th scope="row" { (cut(reason)) } td.number { (count) } } };
+        let (rows, hidden) = fitting(failures.iter().map(row), OF_FAILURES);
+        html! { @if !failures.is_empty() {
+            (table("Entries that failed since the replicas started", &["Reason", "Times"], rows))
+            (rest(hidden, "reasons are not shown here"))
+        } }
     }
 
     fn picture(&self) -> Markup {
@@ -123,17 +114,27 @@ impl Adapter {
             Ok(task) => task,
             Err(problem) => return away(problem),
         };
-        let rows = html! {
-            @for resource in &task.resources {
-                tr { th scope="row" { (resource.name) } td { (resource.kind) } td { (resource.is_created) } td { (resource.is_deleted) } }
-            }
+        let row = |resource: &TaskResource| {
+            html! { tr {
+                th scope="row" { (cut(&resource.name)) }
+                td { (cut(&resource.kind)) }
+                td { (cut(&resource.is_created)) }
+                td { (cut(&resource.is_deleted)) }
+            } }
         };
+        let (rows, hidden) = fitting(task.resources.iter().map(row), OF_RESOURCES);
         html! {
             h2 { "The task" }
             @if task.resources.is_empty() { p { "The task has no resources." } }
             @else {
-                div.picture { (graph::draw(task)) }
+                @if task.resources.len() > MOST_DRAWN { p.faint { "The task has more than " (MOST_DRAWN) " resources, too many for a picture." } }
+                @else {
+                    @let (picture, hidden) = graph::draw(task);
+                    div.picture { (picture) }
+                    (rest(hidden, "arrows are not drawn"))
+                }
                 (table("Its resources, in the order in which the adapter takes them", &["Resource", "Kind", "Is created", "Is deleted"], rows))
+                (rest(hidden, "resources are not shown here; `/task` has them"))
             }
         }
     }
@@ -145,33 +146,42 @@ impl Adapter {
         html! {
             h2 { "The last passes" }
             (table("Passes, the newest first", &["When", "Resource", "Result", "Decisions", "Took"], rows))
-            @if hidden > 0 { p.faint { (hidden) " older passes are not shown; the adapter's page " code { "/passes" } " has them." } }
+            (rest(hidden, "passes are not shown here; `/passes` has them"))
         }
     }
 }
 
-/// The bytes of the list of passes; the page has less than 100 kB.
-const OF_PASSES: usize = 60_000;
-/// The most decisions of a pass in the list.
+/// The bytes of the replicas of all adapters, and of those of one; of the failures, of the task's resources, and of the passes. A page has
+/// less than 100 kB.
+const OF_ALL_REPLICAS: usize = 60_000;
+const OF_REPLICAS: usize = 10_000;
+const OF_FAILURES: usize = 4_000;
+const OF_RESOURCES: usize = 12_000;
+const OF_PASSES: usize = 30_000;
+/// The most resources in the picture of a task.
+const MOST_DRAWN: usize = 40;
+/// The most decisions of a pass in the list, and the most errors.
 const MOST_DECISIONS: usize = 8;
+const MOST_ERRORS: usize = 3;
 
 fn row(pass: &Pass, moment: Moment) -> Markup {
-    let tone = match pass.status.as_str() {
-        "success" => Tone::Good,
-        "failed" => Tone::Bad,
-        _ => Tone::Busy,
-    };
-    let decisions: Vec<String> = pass
-        .decisions
-        .iter()
-        .map(|decision| format!("{}: {} {}", decision.resource, decision.decision, decision.reason))
-        .collect();
+    let decisions = pass.decisions.iter().take(MOST_DECISIONS);
+    let decisions =
+        decisions.map(|decision| format!("{}: {} {}", decision.resource, decision.decision, decision.reason));
+    let more = |all: usize, shown: usize| html! { @if all > shown { br; small { (all - shown) " more" } } };
     html! {
         tr {
             td { (ago(pass.time, moment.now)) }
-            td { (pass.event.kind) " " (link(&pass.event.resource_id, "")) br; small { "generation " (pass.event.generation) } }
-            td { (mark(tone, &pass.status)) @for error in pass.errors.values() { br; small.error { (cut(error)) } } }
-            td { @for (index, decision) in decisions.iter().enumerate() { @if index > 0 { br; } (cut(decision)) } @if pass.decisions.len() > MOST_DECISIONS { br; small { (pass.decisions.len() - MOST_DECISIONS) " more" } } }
+            td { (cut(&pass.event.kind)) " " (link(&pass.event.resource_id, "")) br; small { "generation " (pass.event.generation) } }
+            td {
+                (mark(tone_of(pass), &cut(&pass.status)))
+                @for error in pass.errors.values().take(MOST_ERRORS) { br; small.error { (cut(error)) } }
+                (more(pass.errors.len(), MOST_ERRORS))
+            }
+            td {
+                @for (index, decision) in decisions.enumerate() { @if index > 0 { br; } (cut(&decision)) }
+                (more(pass.decisions.len(), MOST_DECISIONS))
+            }
             td.number { (format!("{:.0} ms", pass.duration_seconds * 1000.0)) }
         }
     }

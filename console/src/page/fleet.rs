@@ -5,17 +5,24 @@ use std::collections::BTreeMap;
 
 use maud::{Markup, html};
 
-use super::parts::{ago, away, cut, escaped, fitting, link, mark, table};
+use super::parts::{adapter_link, ago, all_away, cut, cut_to, escaped, fitting, link, mark, rest, table};
 use super::{Moment, Page, Part};
-use crate::model::{List, Resource, StuckList};
+use crate::model::{List, Resource, Stuck, StuckList};
 use crate::source::{Away, Filter, State};
-use crate::why::Tone;
+use crate::why::{Tone, age};
 
 /// The resources on a page of the list.
 pub const PAGE_SIZE: u32 = 50;
 
-/// The bytes of the list of adapters that stuck resources wait on; the page has less than 100 kB.
-const OF_WAITS: usize = 15_000;
+/// The bytes of the stuck resources, of what they wait on, of the stalled deletions, and of the list; the page has less than 100 kB.
+const OF_STUCK: usize = 12_000;
+const OF_WAITS: usize = 12_000;
+const OF_STALLED: usize = 8_000;
+const OF_LIST: usize = 45_000;
+/// The most stuck resources, and the most stalled deletions.
+const OLDEST: usize = 10;
+/// The most characters of a name in the list, and of a kind; Kubernetes has names of 63.
+const NAME: usize = 80;
 
 /// The numbers of a kind, each by itself: one may be known while another is not.
 #[derive(Debug, Clone)]
@@ -33,6 +40,8 @@ pub struct Fleet {
     pub counts: Vec<Counts>,
     /// The stuck resources; none if no exporter is configured.
     pub stuck: Option<Result<StuckList, Away>>,
+    /// The stalled deletions, which are not among the stuck resources; none if no exporter is configured.
+    pub stalled: Option<Result<StuckList, Away>>,
     /// The filter of the list.
     pub filter: Filter,
     /// The number of the page of the list, from 1.
@@ -49,7 +58,9 @@ impl Fleet {
             h1 { "Fleet" }
             (self.problems())
             (self.numbers())
+            @if self.is_well() { p { (mark(Tone::Good, "Nothing is stuck")) } }
             (self.waiting())
+            (self.stalled())
             (self.list(moment))
         };
         Page { title: "Fleet".to_owned(), part: Part::Fleet, content, exists: true }
@@ -59,11 +70,8 @@ impl Fleet {
     fn problems(&self) -> Markup {
         let of_counts =
             self.counts.iter().flat_map(|counts| &counts.of_state).filter_map(|(_, count)| count.as_ref().err());
-        let of_stuck = self.stuck.iter().filter_map(|stuck| stuck.as_ref().err());
-        let mut problems: Vec<&Away> = of_counts.chain(of_stuck).chain(self.list.as_ref().err()).collect();
-        problems.sort_by(|one, other| (&one.source_name, &one.reason).cmp(&(&other.source_name, &other.reason)));
-        problems.dedup();
-        html! { @for problem in problems { (away(problem)) } }
+        let of_stuck = self.stuck.iter().chain(&self.stalled).filter_map(|stuck| stuck.as_ref().err());
+        all_away(of_counts.chain(of_stuck).chain(self.list.as_ref().err()))
     }
 
     fn numbers(&self) -> Markup {
@@ -94,11 +102,17 @@ impl Fleet {
         table("Resources by state", &headings, rows)
     }
 
+    /// Whether the exporter knows neither a stuck resource nor a stalled deletion.
+    fn is_well(&self) -> bool {
+        let is_empty = |list: &Option<Result<StuckList, Away>>| matches!(list, Some(Ok(list)) if list.items.is_empty() && list.total == 0 && !list.truncated);
+        is_empty(&self.stuck) && is_empty(&self.stalled)
+    }
+
     /// What stuck resources wait on, and which these are.
     fn waiting(&self) -> Markup {
         let Some(Ok(stuck)) = &self.stuck else { return html! {} };
         if stuck.items.is_empty() {
-            return html! { p { (mark(Tone::Good, "Nothing is stuck")) } };
+            return html! {};
         }
         let mut waits: BTreeMap<(&str, &str), u64> = BTreeMap::new();
         for on in stuck.items.iter().flat_map(|stuck| &stuck.waits_on) {
@@ -107,28 +121,43 @@ impl Fleet {
         let row = |((adapter, cause), count): (&(&str, &str), &u64)| {
             html! {
                 tr {
-                    th scope="row" { a href={ "/adapters/" (escaped(&cut(adapter))) } { (cut(adapter)) } }
+                    th scope="row" { (adapter_link(adapter)) }
                     td { (cut(&cause.replace('_', " "))) }
                     td.number { (count) }
                 }
             }
         };
-        let (by_adapter, _) = fitting(waits.iter().map(row), OF_WAITS);
-        let oldest = html! {
-            @for stuck in stuck.items.iter().take(10) {
-                tr {
-                    th scope="row" { (link(&stuck.id, &cut(&stuck.name))) }
-                    td { (stuck.kind) }
-                    td { (mark(Tone::Bad, if stuck.deleting { "deletion stuck" } else { "stuck" })) }
-                    td { (crate::why::age(jiff::SignedDuration::from_secs(i64::try_from(stuck.age_seconds).unwrap_or(i64::MAX)))) }
-                    td { (cut(&stuck.waits_on.iter().map(|on| on.adapter.as_str()).collect::<Vec<_>>().join(", "))) }
-                }
-            }
+        let (by_adapter, hidden) = fitting(waits.iter().map(row), OF_WAITS);
+        let of_stuck = |stuck: &Stuck| {
+            let adapters: Vec<&str> = stuck.waits_on.iter().map(|on| on.adapter.as_str()).collect();
+            in_trouble(
+                stuck,
+                if stuck.deleting { "deletion stuck" } else { "stuck" },
+                &html! { (cut(&adapters.join(", "))) },
+            )
         };
         html! {
             h2 { (stuck.total) (if stuck.total == 1 { " is" } else { " are" }) " stuck" @if stuck.truncated { ", at least" } }
-            (table("The oldest of them", &["Name", "Kind", "State", "For", "Waits on"], oldest))
-            (table("What they wait on", &["Adapter", "Because", "Resources"], by_adapter))
+            (oldest(stuck, "Waits on", of_stuck, OF_STUCK))
+            (table(&format!("What the oldest {} of them wait on", stuck.items.len()), &["Adapter", "Because", "Resources"], by_adapter))
+            (rest(hidden, "such causes are not shown here; `reconcile-metrics stuck` lists them"))
+        }
+    }
+
+    /// The stalled deletions.
+    fn stalled(&self) -> Markup {
+        let Some(Ok(stalled)) = &self.stalled else { return html! {} };
+        if stalled.items.is_empty() {
+            return html! {};
+        }
+        let of_stalled = |stalled: &Stuck| {
+            let children = html! { @for child in stalled.children.iter().take(4) { (link(child, "")) br; } };
+            in_trouble(stalled, "deletion stalled", &children)
+        };
+        html! {
+            h2 { (stalled.total) (if stalled.total == 1 { " deletion is" } else { " deletions are" }) " stalled" @if stalled.truncated { ", at least" } }
+            p { "These deletions were asked for long ago, and their resources are not pending, so they are not among the stuck ones." }
+            (oldest(stalled, "Children that still exist", of_stalled, OF_STALLED))
         }
     }
 
@@ -159,11 +188,11 @@ impl Fleet {
             Some(Ok(stuck)) => stuck.items.iter().map(|stuck| stuck.id.as_str()).collect(),
             Some(Err(_)) | None => Vec::new(),
         };
-        let rows = html! {
-            @for resource in &list.items {
+        let row = |resource: &Resource| {
+            html! {
                 tr {
-                    th scope="row" { (link(&resource.id, &cut(&resource.name))) }
-                    td { (resource.kind) }
+                    th scope="row" { (link(&resource.id, &cut_to(&resource.name, NAME))) }
+                    td { (cut_to(&resource.kind, NAME)) }
                     td { (state(resource, stuck.contains(&resource.id.as_str()))) }
                     td.number { (resource.generation) }
                     td { (ago(resource.updated_time, moment.now)) }
@@ -171,8 +200,9 @@ impl Fleet {
                 }
             }
         };
+        let (rows, hidden) = fitting(list.items.iter().map(row), OF_LIST);
         html! {
-            @if list.items.is_empty() {
+            @if list.items.is_empty() && list.unreadable == 0 {
                 p { @if list.total == 0 { "No resource matches." } @else { "This page is after the last one." } }
             } @else {
                 (table(
@@ -180,11 +210,33 @@ impl Fleet {
                     &["Name", "Kind", "State", "Generation", "Changed", "Created"],
                     rows,
                 ))
+                (rest(hidden, "of this page are not shown here"))
+                @if list.unreadable > 0 { p { (mark(Tone::Bad, &format!("{} items of this page could not be read", list.unreadable))) } }
             }
             nav.pages aria-label="Pages" {
                 @if self.page > 1 { a rel="prev" href=(href(&self.filter, self.page - 1)) { "Newer" } }
                 @if self.page < pages { a rel="next" href=(href(&self.filter, self.page + 1)) { "Older" } }
             }
+        }
+    }
+}
+
+/// The oldest of the stuck resources or stalled deletions, and how many more there are.
+fn oldest(list: &StuckList, what: &str, row: impl Fn(&Stuck) -> Markup, bytes: usize) -> Markup {
+    let (rows, hidden) = fitting(list.items.iter().take(OLDEST).map(row), bytes);
+    let shown = list.items.len().min(OLDEST) - hidden;
+    table(&format!("The oldest {shown} of {}", list.total), &["Name", "Kind", "State", "For", what], rows)
+}
+
+fn in_trouble(stuck: &Stuck, state: &str, last: &Markup) -> Markup {
+    let seconds = i64::try_from(stuck.age_seconds).unwrap_or(i64::MAX);
+    html! {
+        tr {
+            th scope="row" { (link(&stuck.id, &cut(&stuck.name))) }
+            td { (cut(&stuck.kind)) }
+            td { (mark(Tone::Bad, state)) }
+            td { (age(jiff::SignedDuration::from_secs(seconds))) }
+            td { (last) }
         }
     }
 }

@@ -9,36 +9,41 @@ use std::collections::BTreeMap;
 
 use maud::{Markup, html};
 
+use super::parts::{cut, cut_to, fitting};
 use crate::model::{Arrow, Task};
 
 const BOX: (i32, i32) = (190, 46);
 const GAP: (i32, i32) = (40, 56);
 /// The most characters of a name in a box.
-const WIDTH: usize = 24;
+const WIDTH: usize = 23;
+/// The bytes of the arrows.
+const OF_ARROWS: usize = 8_000;
 
-/// Draws the picture.
-pub(super) fn draw(task: &Task) -> Markup {
+/// Draws the picture; the number of arrows for which it has no room.
+pub(super) fn draw(task: &Task) -> (Markup, usize) {
     let rows = rows(task);
     let places = places(task, &rows);
     let most = places.values().map(|(x, _)| x + BOX.0).max().unwrap_or_default();
     let deepest = places.values().map(|(_, y)| y + BOX.1).max().unwrap_or_default();
     let known = |arrow: &&Arrow| places.contains_key(arrow.from.as_str()) && places.contains_key(arrow.to.as_str());
-    html! {
+    let (arrows, hidden) = fitting(task.arrows.iter().filter(known).map(|arrow| line(arrow, &places)), OF_ARROWS);
+    let picture = html! {
         svg.graph viewBox={ "0 0 " (most + 2) " " (deepest + 2) } width=(most + 2) role="img" aria-label="What waits for what; the table below says the same" {
             defs {
                 marker #head viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" orient="auto" { path d="M0 0 L8 4 L0 8 z" {} }
             }
-            @for arrow in task.arrows.iter().filter(known) { (line(arrow, &places)) }
+            (arrows)
             @for resource in &task.resources {
                 @let (x, y) = places.get(resource.name.as_str()).copied().unwrap_or_default();
                 g {
                     rect x=(x + 1) y=(y + 1) width=(BOX.0) height=(BOX.1) rx="6" {}
-                    text x=(x + BOX.0 / 2) y=(y + 20) { (cut(&resource.name)) }
-                    text.kind x=(x + BOX.0 / 2) y=(y + 37) { (cut(&resource.kind)) }
+                    text x=(x + BOX.0 / 2) y=(y + 20) { (cut_to(&resource.name, WIDTH)) }
+                    text.kind x=(x + BOX.0 / 2) y=(y + 37) { (cut_to(&resource.kind, WIDTH)) }
                 }
             }
         }
-    }
+    };
+    (picture, hidden)
 }
 
 /// The row of each resource: below all that are created before it.
@@ -82,16 +87,9 @@ fn line(arrow: &Arrow, places: &BTreeMap<&str, (i32, i32)>) -> Markup {
     };
     html! {
         line class=[is_deletion.then_some("deletion")] x1=(middle(from_x)) y1=(from_y) x2=(middle(to_x)) y2=(to_y) marker-end="url(#head)" {
-            title { (arrow.from) " before " (arrow.to) ", on " (arrow.on) @if !arrow.label.is_empty() { ": " (arrow.label) } }
+            title { (cut(&arrow.from)) " before " (cut(&arrow.to)) ", on " (cut(&arrow.on)) @if !arrow.label.is_empty() { ": " (cut(&arrow.label)) } }
         }
     }
-}
-
-fn cut(text: &str) -> String {
-    if text.chars().count() <= WIDTH {
-        return text.to_owned();
-    }
-    text.chars().take(WIDTH - 1).chain(['…']).collect()
 }
 
 #[cfg(test)]
@@ -131,7 +129,7 @@ mod tests {
     #[test]
     fn picture_escapes_names_and_passes_over_arrows_to_nowhere() {
         let task = task(&["<script>"], &[("<script>", "nowhere", "creation")]);
-        let picture = draw(&task).into_string();
+        let picture = draw(&task).0.into_string();
         assert!(
             picture.contains("&lt;script&gt;") && !picture.contains("<script>") && !picture.contains("<line"),
             "{picture}"

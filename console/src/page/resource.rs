@@ -3,12 +3,15 @@
 use jiff::Timestamp;
 use maud::{Markup, html};
 
-use super::parts::{ago, away, cut, cut_to, escaped, fitting, link, mark, prose, table};
+use super::parts::{adapter_link, ago, all_away, cut, cut_to, escaped, fitting, link, mark, prose, table, tone_of};
 use super::{Moment, Page, Part};
 use crate::config::Links;
-use crate::model::{Condition, Decision, Effect, Member, Pass, Passes, Reference, Report, Resource, Stuck, StuckList};
+use crate::model::List;
+use crate::model::{
+    Condition, Decision, Effect, Member, Pass, Passes, Reference, Report, Resource, Stuck, StuckList, Totals,
+};
 use crate::source::{Away, Replica};
-use crate::why::{Facts, Tone, Verdict, judge};
+use crate::why::{Facts, Known, Tone, Verdict, judge};
 
 /// The bytes of the decisions of one adapter, and of all; of the objects of one bundle; of the reports, of the conditions, and of the
 /// timeline. A page has less than 100 kB.
@@ -18,6 +21,10 @@ const OF_BUNDLE: usize = 8_000;
 const OF_REPORTS: usize = 15_000;
 const OF_CONDITIONS: usize = 8_000;
 const OF_TIMELINE: usize = 12_000;
+/// The bytes of the links to the resources that are part of it.
+const OF_CHILDREN: usize = 8_000;
+/// The most characters of the first sentence.
+const HEADLINE: usize = 600;
 /// The most gates of a decision, values that a gate read, labels, and things of other short lists.
 const FEW: usize = 12;
 
@@ -29,7 +36,7 @@ pub struct Details<'a> {
     /// The last report of each adapter.
     pub reports: Result<Vec<Report>, Away>,
     /// The resources that are part of it.
-    pub children: Result<Vec<Resource>, Away>,
+    pub children: Result<List<Resource>, Away>,
     /// The recent passes about it, of each replica of each configured adapter.
     pub passes: Vec<(String, Vec<Replica<Passes>>)>,
     /// The stuck resources; none if no exporter is configured.
@@ -46,7 +53,7 @@ impl Details<'_> {
         let passes = self.of_adapters();
         let verdict = self.verdict(&passes, moment.now);
         let content = html! {
-            h1 { (resource.name) " " small { (resource.kind) } }
+            h1 { (cut(&resource.name)) " " small { (resource.kind) } }
             (self.problems())
             (headline(&verdict))
             (self.facts(moment))
@@ -71,23 +78,24 @@ impl Details<'_> {
     }
 
     fn verdict(&self, passes: &[(&str, Vec<&Pass>)], now: Timestamp) -> Verdict {
-        // Of an adapter with a replica that is away, the newest pass may be unknown; what is known still counts.
-        let is_known = |adapter: &str| {
-            let replicas = self.passes.iter().find(|(name, _)| name == adapter).map(|(_, replicas)| replicas);
-            replicas.is_some_and(|replicas| replicas.iter().any(|replica| replica.answer.is_ok()))
-        };
-        let last: Vec<(String, Option<Pass>)> = passes
-            .iter()
-            .filter(|(adapter, _)| is_known(adapter))
-            .map(|(adapter, passes)| ((*adapter).to_owned(), passes.first().map(|pass| (*pass).clone())))
-            .collect();
-        let none = Vec::new();
+        let known = self.passes.iter().zip(passes).map(|((adapter, replicas), (_, passes))| {
+            let answers: Vec<&Passes> = replicas.iter().filter_map(|replica| replica.answer.as_ref().ok()).collect();
+            if answers.is_empty() {
+                return (adapter.clone(), Known::Nothing);
+            }
+            let are_all = answers.len() == replicas.len();
+            let since = answers.iter().map(|passes| complete_since(passes)).max().flatten();
+            let is_told = are_all && answers.iter().all(|passes| complete_since(passes).is_some());
+            let last = passes.first().map(|pass| Box::new((*pass).clone()));
+            (adapter.clone(), Known::Passes { last, since: since.filter(|_| is_told) })
+        });
+        let known: Vec<(String, Known)> = known.collect();
         judge(&Facts {
             resource: &self.resource,
-            reports: self.reports.as_ref().unwrap_or(&none),
-            passes: &last,
+            reports: self.reports.as_deref().ok(),
+            passes: &known,
             stuck: self.stuck(),
-            children: self.children.as_deref().unwrap_or_default(),
+            children: self.children.as_ref().ok(),
             now,
         })
     }
@@ -110,7 +118,7 @@ impl Details<'_> {
             Some(_) | None => 0,
         };
         html! {
-            @for problem in others.chain(of_stuck).chain(of_passes) { (away(problem)) }
+            (all_away(others.chain(of_stuck).chain(of_passes)))
             @if unlisted > 0 { p.faint { "More than " (unlisted) " resources are stuck. Whether this one is among the others is not known." } }
         }
     }
@@ -119,7 +127,15 @@ impl Details<'_> {
         let resource = &self.resource;
         let references =
             resource.references.iter().flat_map(|(name, references)| references.iter().map(move |it| (name, it)));
-        let children = self.children.as_deref().unwrap_or_default();
+        let (children, unlisted) = match &self.children {
+            Ok(List { items, total, .. }) => (items.as_slice(), total.saturating_sub(items.len() as u64)),
+            Err(_) => (&[] as &[Resource], 0),
+        };
+        let (links, hidden) = fitting(
+            children.iter().map(|child| html! { span.child { (child.kind) " " (link(&child.id, &child.name)) " " } }),
+            OF_CHILDREN,
+        );
+        let unlisted = unlisted + hidden as u64;
         html! {
             dl.facts {
                 dt { "Id" } dd { code { (resource.id) } }
@@ -133,7 +149,7 @@ impl Details<'_> {
                 @if let Some(owner) = &resource.owner_references { dt { "Part of" } dd { (named(owner)) } }
                 @if !children.is_empty() {
                     dt { "Has" }
-                    dd { @for (index, child) in children.iter().enumerate() { @if index > 0 { ", " } (child.kind) " " (link(&child.id, &child.name)) } }
+                    dd { (links) @if unlisted > 0 { "and " (unlisted) " more" } }
                 }
                 @for (name, reference) in references.take(FEW) { dt { "Names as " (name) } dd { (named(reference)) } }
                 @if !resource.labels.is_empty() {
@@ -181,10 +197,10 @@ impl Details<'_> {
         let shown = pass.decisions.len() - hidden;
         html! {
             h3 { (adapter_link(adapter)) " " (mark(tone_of(pass), &pass.status)) " " small { (ago(pass.time, moment.now)) ", about generation " (pass.event.generation) } (self.trace(pass)) }
-            @if let Some(gone) = &pass.gone { p { (gone) } }
+            @if let Some(gone) = &pass.gone { p { (cut(gone)) } }
             @for (phase, error) in &pass.errors { p.error { strong { (phase.replace('_', " ")) ": " } (cut(error)) } }
             @for precondition in pass.preconditions.iter().filter(|it| !it.matched) {
-                p { "The precondition " code { (precondition.name) } " is not met" @if let Some(error) = &precondition.error { ": " (cut(error)) } "." }
+                p { "The precondition " code { (cut(&precondition.name)) } " is not met" @if let Some(error) = &precondition.error { ": " (cut(error)) } "." }
             }
             @for warning in pass.warnings.iter().take(FEW) { p.warning { (cut(warning)) } }
             @if shown > 0 { (table(&format!("Decisions of {adapter}"), &["Entry and object", "Decision", "Because"], rows)) }
@@ -287,21 +303,22 @@ impl Details<'_> {
         html! {
             h2 { "What happened" }
             ol.timeline { (shown) }
-            @if hidden > 0 { p.faint { (hidden) " older lines are not shown." } }
+            @if hidden > 0 { p.faint { (hidden) " more lines are not shown." } }
             @if quiet > 0 { p.faint { (quiet) " passes changed nothing." } }
         }
     }
 }
 
+/// Since when a replica knows all of its passes: since it started, unless it has forgotten some.
+fn complete_since(passes: &Passes) -> Option<Timestamp> {
+    let Totals { success, failed, skipped, .. } = passes.totals;
+    if success + failed + skipped > passes.kept.passes { passes.kept.oldest } else { passes.started }
+}
+
 fn headline(verdict: &Verdict) -> Markup {
-    let word = match verdict.tone {
-        Tone::Good => "Well",
-        Tone::Busy => "In progress",
-        Tone::Bad => "Needs somebody",
-    };
     html! {
         section.verdict aria-label="Why" {
-            p.headline { (mark(verdict.tone, word)) " " (verdict.headline) "." }
+            p.headline { (mark(verdict.tone, verdict.word)) " " (cut_to(&verdict.headline, HEADLINE)) "." }
             @for wait in verdict.waits.iter().take(FEW) {
                 article {
                     h2 { (mark(wait.tone, &wait.on)) }
@@ -322,21 +339,9 @@ fn named(reference: &Reference) -> Markup {
     html! { (reference.kind) " " (link(&reference.id, "")) }
 }
 
-fn adapter_link(adapter: &str) -> Markup {
-    html! { a href={ "/adapters/" (escaped(adapter)) } { (adapter) } }
-}
-
 fn object(effect: &Effect) -> String {
     let place = [&effect.namespace, &effect.resource_name].into_iter().filter(|text| !text.is_empty());
     format!("{} {}", effect.kind, place.map(String::as_str).collect::<Vec<_>>().join("/"))
-}
-
-fn tone_of(pass: &Pass) -> Tone {
-    match pass.status.as_str() {
-        "success" => Tone::Good,
-        "failed" => Tone::Bad,
-        _ => Tone::Busy,
-    }
 }
 
 fn decided(decision: &Decision, effect: Option<&Effect>) -> Markup {

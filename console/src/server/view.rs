@@ -4,7 +4,7 @@
 //! parameter of the query is wrong. A source that does not answer is no failure: the page shows it as away.
 
 use axum::extract::Query;
-use axum::http::Uri;
+use axum::http::{StatusCode, Uri};
 use futures::future::{join, join_all, join3};
 use jiff::Timestamp;
 use percent_encoding::percent_decode_str;
@@ -15,8 +15,8 @@ use crate::model::Resource;
 use crate::page::adapter::{self, Adapter};
 use crate::page::fleet::{Counts, Fleet, PAGE_SIZE};
 use crate::page::resource::Details;
-use crate::page::{Moment, Page, Part, missing, sweeper};
-use crate::source::{Filter, Sources, State};
+use crate::page::{Moment, Page, Part, missing, sweeper, unknown};
+use crate::source::{Away, Filter, Sources, State};
 
 /// The passes of an adapter on its page, and about a resource on that resource's page.
 const PASSES: u32 = 50;
@@ -26,6 +26,8 @@ const STUCK: u32 = 500;
 const CHILDREN: u32 = 100;
 /// The highest page of a list.
 const LAST_PAGE: u32 = 100_000;
+/// The most bytes of an address, which its page repeats: names have 63 characters at most.
+const LONGEST: usize = 1000;
 
 /// What a page is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,6 +56,9 @@ struct FleetQuery {
 impl View {
     /// Reads an address; none if there is no such page.
     pub(super) fn parse(uri: &Uri) -> Result<Option<Self>, String> {
+        if uri.to_string().len() > LONGEST {
+            return Err(format!("It has more than {LONGEST} characters."));
+        }
         let segments: Option<Vec<String>> = uri.path().trim_matches('/').split('/').map(decoded).collect();
         let Some(segments) = segments else { return Ok(None) };
         let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
@@ -69,9 +74,23 @@ impl View {
 
     /// Asks the sources, and makes the page of their answers.
     pub(super) async fn page(&self, config: &Config, sources: &Sources) -> Page {
-        match self {
-            Self::Fleet(filter, page) => fleet_page(filter, *page, config, sources).await,
-            Self::Resource(id) => resource_page(id, config, sources).await,
+        self.answer(config, sources).await.1
+    }
+
+    /// Asks the sources, and makes the page of their answers, with its status. A page that needs the API is unavailable without it.
+    pub(super) async fn answer(&self, config: &Config, sources: &Sources) -> (StatusCode, Page) {
+        match self.ask(config, sources).await {
+            Ok(page) if page.exists => (StatusCode::OK, page),
+            Ok(page) => (StatusCode::NOT_FOUND, page),
+            Err(page) => (StatusCode::SERVICE_UNAVAILABLE, page),
+        }
+    }
+
+    /// Asks the sources; the error is the page without the API's answer.
+    async fn ask(&self, config: &Config, sources: &Sources) -> Result<Page, Page> {
+        Ok(match self {
+            Self::Fleet(filter, page) => fleet_page(filter, *page, config, sources).await?,
+            Self::Resource(id) => resource_page(id, config, sources).await?,
             Self::Adapters => {
                 let ask = async |name: &str| {
                     let replicas = sources.passes(name, None, 1).await.unwrap_or_default();
@@ -92,7 +111,7 @@ impl View {
                 }
             }
             Self::Sweeper => sweeper::page(sources.plan().await.as_deref(), moment()),
-        }
+        })
     }
 }
 
@@ -141,7 +160,7 @@ fn is_id(text: &str) -> bool {
     parts == [8, 4, 4, 4, 12] && text.chars().all(|c| c.is_ascii_hexdigit() || c == '-')
 }
 
-async fn fleet_page(filter: &Filter, page: u32, config: &Config, sources: &Sources) -> Page {
+async fn fleet_page(filter: &Filter, page: u32, config: &Config, sources: &Sources) -> Result<Page, Page> {
     let count = async |kind: &str, state: State| {
         let filter = Filter { kind: Some(kind.to_owned()), state, ..Filter::default() };
         (state, sources.api.count(&filter).await)
@@ -151,27 +170,27 @@ async fn fleet_page(filter: &Filter, page: u32, config: &Config, sources: &Sourc
         let of_state = join_all(State::EACH.map(|state| count(kind, state))).await;
         Counts { kind: kind.clone(), of_state }
     };
-    let (counts, stuck, list) = join3(
+    let (counts, (stuck, stalled), list) = join3(
         join_all(config.api.kinds.iter().map(of_kind)),
-        sources.stuck(STUCK),
+        join(sources.stuck(STUCK), sources.stalled(STUCK)),
         sources.api.list(filter, page, PAGE_SIZE),
     )
     .await;
-    Fleet { counts, stuck, filter: filter.clone(), page, list }.page(moment())
+    let is_away = list.is_err();
+    let page = Fleet { counts, stuck, stalled, filter: filter.clone(), page, list }.page(moment());
+    if is_away { Err(page) } else { Ok(page) }
 }
 
-async fn resource_page(id: &str, config: &Config, sources: &Sources) -> Page {
+async fn resource_page(id: &str, config: &Config, sources: &Sources) -> Result<Page, Page> {
     let resource: Resource = match sources.api.resource(id).await {
         Ok(Some(resource)) => resource,
         Ok(None) => {
             let message = format!(
                 "The API has no resource with the id {id}. If it was force-deleted, the page Sweeper shows what is left of it."
             );
-            return missing(Part::Fleet, "There is no such resource", &message);
+            return Ok(missing(Part::Fleet, "There is no such resource", &message));
         }
-        Err(away) => {
-            return missing(Part::Fleet, "The API is away", &format!("{}.", crate::page::capital(&away.reason)));
-        }
+        Err(away) => return Err(unknown(Part::Fleet, "This resource is not known", &away)),
     };
     let of_adapter = async |name: &str| {
         let replicas = sources.passes(name, Some(id), PASSES).await.unwrap_or_default();
@@ -184,8 +203,11 @@ async fn resource_page(id: &str, config: &Config, sources: &Sources) -> Page {
         sources.stuck(STUCK),
     )
     .await;
-    let children = children.map(|list| list.items);
-    Details { resource, reports, children, passes, stuck, links: &config.links }.page(moment())
+    let children = children.and_then(|list| match list.unreadable {
+        0 => Ok(list),
+        some => Err(Away { source_name: "API".to_owned(), reason: format!("{some} of its children cannot be read") }),
+    });
+    Ok(Details { resource, reports, children, passes, stuck, links: &config.links }.page(moment()))
 }
 
 #[cfg(test)]

@@ -13,18 +13,24 @@ use futures::future::join_all;
 use lifecycle_errors::Chain;
 use lifecycle_service::files;
 use lifecycle_service::version::THIS;
+use moka::future::Cache;
 use reqwest::header::{ACCEPT, AUTHORIZATION, HOST};
 use serde::de::DeserializeOwned;
 use tokio::net::lookup_host;
 use tokio::time::timeout;
 
-use super::{Answers, Away, decode};
+use super::{Answers, Away, FRESH, decode};
 use crate::config::PeerConfig;
 
 /// The most bytes of an answer: twice what an adapter keeps of its passes by default.
 const LIMIT: usize = 16 * 1024 * 1024;
 /// The most replicas of one program that are asked.
 const MOST_REPLICAS: usize = 32;
+
+/// The most names whose addresses are kept.
+const MOST_NAMES: u64 = 1_000;
+/// The most characters of a program's own words about why it does not answer.
+const MOST_WORDS: usize = 1_000;
 
 /// The answer of one replica.
 #[derive(Debug, Clone)]
@@ -41,6 +47,8 @@ pub(super) struct Peers {
     client: reqwest::Client,
     timeout: Duration,
     answers: Answers,
+    /// The addresses of each name, or why it has none.
+    addresses: Cache<(String, u16), Result<BTreeSet<SocketAddr>, String>>,
 }
 
 impl Peers {
@@ -51,21 +59,36 @@ impl Peers {
             .timeout(timeout)
             .no_proxy()
             .build()?;
-        Ok(Self { client, timeout, answers })
+        let addresses = Cache::builder().max_capacity(MOST_NAMES).time_to_live(FRESH).build();
+        Ok(Self { client, timeout, answers, addresses })
+    }
+
+    /// The addresses of a program, or why it has none.
+    async fn addresses(&self, peer: &PeerConfig) -> Result<BTreeSet<SocketAddr>, String> {
+        let (host, port) = (peer.host.clone(), peer.port);
+        let find = async {
+            match timeout(self.timeout, lookup_host((host.as_str(), port))).await {
+                Ok(Ok(addresses)) => Ok(of_one_family(addresses.collect())),
+                Ok(Err(error)) => Err(format!("the name `{host}` has no address: {error}")),
+                Err(_) => Err(format!("the address of `{host}` is not known in time")),
+            }
+        };
+        let found = self.addresses.get_with((host.clone(), port), find).await?;
+        match found.len() {
+            0 => Err(format!("the name `{host}` has no address")),
+            count if count > MOST_REPLICAS => {
+                Err(format!("the name `{host}` has {count} addresses; at most {MOST_REPLICAS} replicas are asked"))
+            }
+            _ => Ok(found),
+        }
     }
 
     /// The answer of each replica, in the order of their addresses.
     pub(super) async fn all<T: DeserializeOwned>(&self, name: &str, peer: &PeerConfig, path: &str) -> Vec<Replica<T>> {
-        let away = |reason: String| Away { source_name: name.to_owned(), reason };
-        let found = timeout(self.timeout, lookup_host((peer.host.as_str(), peer.port))).await;
-        let addresses: BTreeSet<SocketAddr> = match found {
-            Ok(Ok(addresses)) => of_one_family(addresses.collect()).into_iter().take(MOST_REPLICAS).collect(),
-            Ok(Err(error)) => {
-                let answer = Err(away(format!("the name `{}` has no address: {error}", peer.host)));
-                return vec![Replica { address: None, answer }];
-            }
-            Err(_) => {
-                let answer = Err(away(format!("the address of `{}` is not known in time", peer.host)));
+        let addresses = match self.addresses(peer).await {
+            Ok(addresses) => addresses,
+            Err(reason) => {
+                let answer = Err(Away { source_name: name.to_owned(), reason });
                 return vec![Replica { address: None, answer }];
             }
         };
@@ -78,9 +101,15 @@ impl Peers {
 
     /// The answer of the first replica that has one: for questions to which all have the same answer.
     pub(super) async fn any<T: DeserializeOwned>(&self, name: &str, peer: &PeerConfig, path: &str) -> Result<T, Away> {
-        let mut replicas = self.all(name, peer, path).await;
-        let answered = replicas.iter().position(|replica| replica.answer.is_ok()).unwrap_or_default();
-        replicas.swap_remove(answered).answer
+        let mut away = None;
+        for replica in self.all(name, peer, path).await {
+            match replica.answer {
+                Ok(answer) => return Ok(answer),
+                Err(error) => away = away.or(Some(error)),
+            }
+        }
+        let silent = || Away { source_name: name.to_owned(), reason: "it has no replica".to_owned() };
+        Err(away.unwrap_or_else(silent))
     }
 
     async fn ask(
@@ -117,7 +146,8 @@ impl Peers {
             }
             Ok(text)
         };
-        self.answers.of(format!("{address}{path}"), ask).await
+        // Two programs may share an address behind a proxy that tells them apart by their names.
+        self.answers.of(format!("{name} {}:{} {address}{path}", peer.host, peer.port), ask).await
     }
 }
 
@@ -134,7 +164,7 @@ fn refusal(status: reqwest::StatusCode, body: &str) -> String {
     let message = serde_json::from_str::<serde_json::Value>(body).ok();
     let message = message.as_ref().and_then(|body| body.get("message")?.as_str());
     match message {
-        Some(message) => format!("it answered {status}: {message}"),
+        Some(message) => format!("it answered {status}: {}", message.chars().take(MOST_WORDS).collect::<String>()),
         None => format!("it answered {status}"),
     }
 }

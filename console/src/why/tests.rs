@@ -39,11 +39,14 @@ fn pass(status: &str, changes: Value) -> Value {
     pass
 }
 
-/// What is known: the cluster, the reports, and the passes of `jobs` (none if they are not known).
+/// What is known: the cluster; the reports, and the children, or null if the API does not tell; the last pass of `jobs`, null if it keeps
+/// none, none if `jobs` is not configured; and since when its passes are known.
 struct Story {
     resource: Value,
     reports: Value,
     pass: Option<Value>,
+    is_away: bool,
+    since: Option<&'static str>,
     stuck: bool,
     children: Value,
 }
@@ -54,6 +57,8 @@ impl Default for Story {
             resource: cluster(),
             reports: json!([report("dns", 2, "True"), report("jobs", 2, "False")]),
             pass: None,
+            is_away: false,
+            since: Some("2026-01-01T11:00:00Z"),
             stuck: false,
             children: json!([]),
         }
@@ -63,21 +68,24 @@ impl Default for Story {
 fn told(story: Story) -> String {
     let read = |value: Value| serde_json::from_value(value).unwrap();
     let resource: Resource = serde_json::from_value(story.resource).unwrap();
-    let reports: Vec<Report> = serde_json::from_value(story.reports).unwrap();
-    let children: Vec<Resource> = serde_json::from_value(story.children).unwrap();
-    let passes: Vec<(String, Option<Pass>)> =
-        story.pass.map(|pass| ("jobs".to_owned(), read(pass))).into_iter().collect();
+    let reports: Option<Vec<Report>> = serde_json::from_value(story.reports).unwrap();
+    let children: Option<Vec<Resource>> = serde_json::from_value(story.children).unwrap();
+    let children = children.map(|items| List { total: items.len() as u64, items, unreadable: 0 });
+    let since = story.since.map(|since| since.parse().unwrap());
+    let known = story.pass.map(|pass| Known::Passes { last: read(pass), since });
+    let known = if story.is_away { Some(Known::Nothing) } else { known };
+    let passes: Vec<(String, Known)> = known.map(|known| ("jobs".to_owned(), known)).into_iter().collect();
     let stuck = Stuck { id: "c1".to_owned(), ..Stuck::default() };
     let facts = Facts {
         resource: &resource,
-        reports: &reports,
+        reports: reports.as_deref(),
         passes: &passes,
         stuck: story.stuck.then_some(&stuck),
-        children: &children,
+        children: children.as_ref(),
         now: NOW.parse().unwrap(),
     };
     let verdict = judge(&facts);
-    let mut text = format!("{:?}: {}\n", verdict.tone, verdict.headline);
+    let mut text = format!("{:?}, {}: {}\n", verdict.tone, verdict.word, verdict.headline);
     for wait in verdict.waits {
         let whose = if wait.whose.is_empty() { String::new() } else { format!(" [{}]", wait.whose) };
         text.push_str(&format!("- {:?} {}: {}{whose}\n", wait.tone, wait.on, wait.what));
@@ -97,6 +105,12 @@ fn verdict_says_what_is_wrong_whose_part_it_is_and_what_helps() {
     let failed = |phase: &str| Some(pass("failed", json!({"errors": {phase: "403 Forbidden"}})));
     let reports = |generation| json!([report("dns", 2, "True"), report("jobs", generation, "True")]);
     let reconciled = json!({"status": {"conditions": [{"type": "Reconciled", "status": "True", "last_transition_time": "2026-01-01T11:00:00Z"}]}});
+    let deleted = || with(cluster(), json!({"deleted_time": "2026-01-01T11:57:00Z"}));
+    let finalized = json!({"conditions": [{"type": "Finalized", "status": "True"}]});
+    let unapplied = json!({
+        "adapter": "jobs", "observed_generation": 2,
+        "conditions": [{"type": "Applied", "status": "False", "reason": "Waiting", "message": "`when` does not hold"}, {"type": "Available", "status": "False"}],
+    });
     let unmet = json!({"preconditions": [{"name": "dnsReady", "matched": false}]});
     let stories = [
         ("reconciled", Story { resource: with(cluster(), reconciled), ..Story::default() }),
@@ -145,9 +159,86 @@ fn verdict_says_what_is_wrong_whose_part_it_is_and_what_helps() {
             Story { reports: json!([report("dns", 2, "True"), report("stranger", 1, "False")]), ..Story::default() },
         ),
         (
+            "a failure to report beside a refused write",
+            Story {
+                pass: Some(pass("failed", json!({"errors": {"post_actions": "500", "resources": "403 Forbidden"}}))),
+                ..Story::default()
+            },
+        ),
+        (
+            "a template without a value",
+            Story {
+                pass: Some(pass(
+                    "failed",
+                    json!({
+                        "errors": {"resources": "no value"}, "decisions": [{"resource": "job", "decision": "fail", "reason": "RenderFailed"}],
+                    }),
+                )),
+                ..Story::default()
+            },
+        ),
+        (
+            "an old report, and an adapter that is away",
+            Story { reports: reports(1), is_away: true, ..Story::default() },
+        ),
+        (
+            "an old report, and a replica that is away",
+            Story { reports: reports(1), pass: Some(Value::Null), since: None, ..Story::default() },
+        ),
+        (
+            "an old report, and an adapter that has just started",
+            Story {
+                reports: reports(1),
+                pass: Some(Value::Null),
+                since: Some("2026-01-01T11:59:50Z"),
+                ..Story::default()
+            },
+        ),
+        (
+            "an old report about a cluster that has just changed",
+            Story {
+                resource: with(cluster(), json!({"updated_time": "2026-01-01T11:59:55Z"})),
+                reports: reports(1),
+                pass: Some(Value::Null),
+                ..Story::default()
+            },
+        ),
+        (
+            "stuck: a gate waits",
+            Story {
+                reports: json!([unapplied]),
+                pass: Some(pass("success", json!({}))),
+                stuck: true,
+                ..Story::default()
+            },
+        ),
+        ("reports unknown", Story { reports: Value::Null, pass: Some(pass("success", json!({}))), ..Story::default() }),
+        ("a deletion, with reports unknown", Story { resource: deleted(), reports: Value::Null, ..Story::default() }),
+        ("a deletion without reports", Story { resource: deleted(), reports: json!([]), ..Story::default() }),
+        ("a deletion that is stuck", Story { resource: deleted(), stuck: true, ..Story::default() }),
+        (
+            "a deletion about which the API names no adapter",
+            Story {
+                resource: with(deleted(), json!({"status": {"conditions": []}})),
+                reports: json!([report("jobs", 2, "True")]),
+                ..Story::default()
+            },
+        ),
+        (
+            "a deletion that is over",
+            Story {
+                resource: deleted(),
+                reports: json!([
+                    with(report("dns", 2, "True"), finalized.clone()),
+                    with(report("jobs", 2, "True"), finalized)
+                ]),
+                ..Story::default()
+            },
+        ),
+        (
             "a deletion",
             Story {
-                resource: with(cluster(), json!({"deleted_time": "2026-01-01T11:57:00Z"})),
+                resource: deleted(),
                 children: json!([{"id": "n1", "kind": "NodePool", "name": "a"}, {"id": "n2", "kind": "NodePool", "name": "b"}]),
                 ..Story::default()
             },
