@@ -2,7 +2,7 @@
 //!
 //! In: the programs that `./test --setup` installs. Out: a Kubernetes control plane ([`kube`]), a RabbitMQ
 //! broker ([`rabbitmq`]), a PostgreSQL server ([`postgres`]) and the local API ([`api`]) on the loopback
-//! interface, the programs of this workspace as one system ([`parts`]), and proxies ([`fault`]) that refuse,
+//! interface, the programs of this workspace as one system ([`parts`]), a [`browser`], and proxies ([`fault`]) that refuse,
 //! delay or lose chosen requests to them. Fails: with the name of the server and the last lines of its log.
 //!
 //! The first test process that needs the control plane, the broker or the database server starts it, and all
@@ -21,6 +21,7 @@
 mod readme {}
 
 pub mod api;
+pub mod browser;
 pub mod cgroup;
 pub mod fault;
 pub mod kube;

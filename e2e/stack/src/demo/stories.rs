@@ -5,6 +5,7 @@
 mod bundle;
 
 use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use serde_json::json;
@@ -18,6 +19,9 @@ use crate::look;
 pub(super) use bundle::bundle;
 
 const WAITING_ON: &str = "hyperfleet_api_resource_pending_reconciliation_stuck_waiting_on";
+
+/// How long a cluster stays stuck, so that somebody can read its page, which is brought up to date every 2 s.
+const READING: Duration = Duration::from_secs(10);
 
 pub(super) async fn create(scene: &Scene) -> Result<()> {
     scene.title("A cluster is created: the foundation first, then the Jobs of the provisioner");
@@ -74,6 +78,9 @@ pub(super) async fn stuck(scene: &Scene) -> Result<()> {
     for series in blamed {
         scene.tell(&format!("exporter     {WAITING_ON}{} {}", series.labels, series.value));
     }
+    scene.tell("It stays so for 10 s, in which the console's page says whose part that is, and what would change it.");
+    let begin = Instant::now();
+    scene.watch(&cluster, "the end of these seconds", async |_| Ok(begin.elapsed() >= READING)).await?;
     scene.title("A new generation heals it");
     scene.api.change(&cluster, &json!({ "region": "north", "fail": false })).await?;
     scene.tell("you          change the spec");

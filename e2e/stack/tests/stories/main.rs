@@ -1,7 +1,8 @@
-//! The program as its users meet it: the system comes up, with other programs too, every story comes true, dashboards and
-//! rules have data, a fleet is measured, and nothing is left behind.
+//! The program as its users meet it: the system comes up, with other programs too, every story comes true and is told by the
+//! console, dashboards and rules have data, a fleet is measured, and nothing is left behind.
 
 mod console;
+mod page;
 mod queries;
 
 use std::fs;
@@ -10,6 +11,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use futures::future::try_join_all;
+use lifecycle_e2e::browser::Browser;
 use lifecycle_e2e::process::{Process, Setup, processes_of};
 use lifecycle_e2e::{await_condition, free_port, program};
 use tempfile::TempDir;
@@ -18,7 +20,6 @@ use tokio::time::timeout;
 
 /// Limits the start of the system, and each story.
 const LIMIT: Duration = Duration::from_secs(300);
-const STORIES: [&str; 7] = ["delete", "force-delete", "stuck", "disown", "history", "debounce", "bundle"];
 
 #[tokio::test(flavor = "multi_thread")]
 async fn stories_come_true_and_nothing_is_left_behind() -> Result<()> {
@@ -30,8 +31,11 @@ async fn stories_come_true_and_nothing_is_left_behind() -> Result<()> {
 
     let second = run(&arguments).await;
     ensure!(second.is_err_and(|error| error.to_string().contains("runs already")), "two stacks in one directory");
-    try_join_all(STORIES.map(|story| async move { run(&["demo", story, "--directory", path]).await.context(story) }))
-        .await?;
+    let browser = Browser::start().await?;
+    let play = async |story: &page::Story| page::play(story, &directory, &browser).await.context(story.name);
+    play(&page::CREATE).await?;
+    try_join_all(page::STORIES.iter().map(&play)).await?;
+    drop(browser);
     console::ensure_pages(&directory).await?;
     queries::ensure_data(&directory).await?;
 
