@@ -83,14 +83,21 @@ impl Page {
                 }
             }
         };
-        page.into_string()
+        plain(page.into_string())
     }
 
     /// The content as the script puts it into the page.
     #[must_use]
     pub fn fragment(&self) -> String {
-        self.content.clone().into_string()
+        plain(self.content.clone().into_string())
     }
+}
+
+/// HTML without the marks that turn the direction of text around, also of the text after them; others wrote most texts on a page.
+fn plain(html: String) -> String {
+    const MARKS: [char; 9] =
+        ['\u{202a}', '\u{202b}', '\u{202c}', '\u{202d}', '\u{202e}', '\u{2066}', '\u{2067}', '\u{2068}', '\u{2069}'];
+    if html.contains(MARKS) { html.replace(MARKS, "\u{fffd}") } else { html }
 }
 
 /// A page about something that does not exist; names in the message are between backticks.

@@ -132,8 +132,7 @@ impl Tab {
 
     /// Makes this tab the visible one of those that were opened beside each other.
     pub async fn bring_to_front(&self) -> Result<()> {
-        self.devtools("Page.bringToFront", json!({})).await?;
-        Ok(())
+        self.devtools("Page.bringToFront", json!({})).await
     }
 
     /// Closes the page.
@@ -145,10 +144,9 @@ impl Tab {
     }
 
     /// Calls a function of the developer tools.
-    async fn devtools(&self, command: &'static str, parameters: Value) -> Result<Value> {
+    async fn devtools(&self, command: &'static str, parameters: Value) -> Result<()> {
         let _turn = self.turn().await?;
-        let answer = self.session.client.issue_cmd(Devtools { command, parameters }).await;
-        answer.with_context(|| format!("{command} failed"))
+        self.session.devtools(command, parameters).await
     }
 
     /// Runs the body of a function in the page; the page's content security policy does not apply to it.
@@ -165,12 +163,8 @@ impl Tab {
 
     /// Changes how the page is looked at.
     pub async fn look(&self, look: Look) -> Result<()> {
-        let size = json!({ "width": look.width, "height": look.height, "deviceScaleFactor": 1, "mobile": false });
-        self.devtools("Emulation.setDeviceMetricsOverride", size).await?;
-        let scheme = if look.is_dark { "dark" } else { "light" };
-        let media = json!({ "features": [{ "name": "prefers-color-scheme", "value": scheme }] });
-        self.devtools("Emulation.setEmulatedMedia", media).await?;
-        Ok(())
+        let _turn = self.turn().await?;
+        self.session.look(look).await
     }
 
     /// Follows a link, or goes to another address, in this tab.
@@ -234,13 +228,34 @@ impl Tab {
         Ok(self.session.client.perform_actions(keys).await?)
     }
 
-    /// The whole page as a PNG file: as wide as the look says, and at most `height` pixels high.
-    pub async fn picture(&self, look: Look, height: u32) -> Result<Vec<u8>> {
-        self.look(Look { height: 200, ..look }).await?;
-        let full = self.run("scrollTo(0, 0); return document.documentElement.scrollHeight", vec![]).await?;
-        let full = u32::try_from(full.as_u64().context("the page has no height")?)?;
-        self.look(Look { height: full.min(height), ..look }).await?;
+    /// The page as a PNG file: as wide as the look says, and at most as high. Then the page is looked at as before.
+    pub async fn picture(&self, look: Look, before: Look) -> Result<Vec<u8>> {
         let _turn = self.turn().await?;
-        Ok(self.session.client.screenshot().await?)
+        let session = &self.session;
+        session.look(Look { height: 200, ..look }).await?;
+        let full =
+            session.client.execute("scrollTo(0, 0); return document.documentElement.scrollHeight", vec![]).await?;
+        let full = u32::try_from(full.as_u64().context("the page has no height")?)?;
+        session.look(Look { height: full.min(look.height), ..look }).await?;
+        let picture = session.client.screenshot().await?;
+        session.look(before).await?;
+        Ok(picture)
+    }
+}
+
+/// Commands for the tab that was chosen last.
+impl Session {
+    async fn devtools(&self, command: &'static str, parameters: Value) -> Result<()> {
+        let answer = self.client.issue_cmd(Devtools { command, parameters }).await;
+        answer.with_context(|| format!("{command} failed"))?;
+        Ok(())
+    }
+
+    async fn look(&self, look: Look) -> Result<()> {
+        let size = json!({ "width": look.width, "height": look.height, "deviceScaleFactor": 1, "mobile": false });
+        self.devtools("Emulation.setDeviceMetricsOverride", size).await?;
+        let scheme = if look.is_dark { "dark" } else { "light" };
+        let media = json!({ "features": [{ "name": "prefers-color-scheme", "value": scheme }] });
+        self.devtools("Emulation.setEmulatedMedia", media).await
     }
 }

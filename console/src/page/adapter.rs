@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use maud::{Markup, html};
 
-use super::parts::{adapter_link, ago, all_away, away, cut, fitting, link, mark, rest, table, tone_of};
+use super::parts::{adapter_link, ago, all_away, away, cut, fitting, link, mark, prose, rest, table, tone_of};
 use super::{Moment, Page, Part, graph};
 use crate::model::{Intake, Pass, Passes, Task, TaskResource};
 use crate::source::{Away, Replica};
@@ -118,8 +118,8 @@ impl Adapter {
             html! { tr {
                 th scope="row" { (cut(&resource.name)) }
                 td { (cut(&resource.kind)) }
-                td { (cut(&resource.is_created)) }
-                td { (cut(&resource.is_deleted)) }
+                td { (prose(&cut(&resource.is_created))) }
+                td { (prose(&cut(&resource.is_deleted))) }
             } }
         };
         let (rows, hidden) = fitting(task.resources.iter().map(row), OF_RESOURCES);
@@ -130,7 +130,8 @@ impl Adapter {
                 @if task.resources.len() > MOST_DRAWN { p.faint { "The task has more than " (MOST_DRAWN) " resources, too many for a picture." } }
                 @else {
                     @let (picture, hidden) = graph::draw(task);
-                    div.picture { (picture) }
+                    div.picture tabindex="0" role="region" aria-label="Picture of the task" { (picture) }
+                    @if !task.arrows.is_empty() { p.faint { "An arrow leads from what comes first to what waits for it; a dashed one is about deletion." } }
                     (rest(hidden, "arrows are not drawn"))
                 }
                 (table("Its resources, in the order in which the adapter takes them", &["Resource", "Kind", "Is created", "Is deleted"], rows))

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use maud::{Markup, html};
 
-use super::parts::{adapter_link, ago, all_away, cut, cut_to, escaped, fitting, link, mark, rest, table};
+use super::parts::{adapter_link, ago, all_away, counted, cut, cut_to, escaped, fitting, link, mark, rest, table};
 use super::{Moment, Page, Part};
 use crate::model::{List, Resource, Stuck, StuckList};
 use crate::source::{Away, Filter, State};
@@ -206,7 +206,7 @@ impl Fleet {
                 p { @if list.total == 0 { "No resource matches." } @else { "This page is after the last one." } }
             } @else {
                 (table(
-                    &format!("{} resources, the newest first; page {} of {pages}", list.total, self.page),
+                    &format!("{}, the newest first; page {} of {pages}", counted(list.total, "resource", "resources"), self.page),
                     &["Name", "Kind", "State", "Generation", "Changed", "Created"],
                     rows,
                 ))

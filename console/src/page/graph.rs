@@ -1,10 +1,11 @@
-//! Draws a task: each resource as a box, an arrow from what comes first to what waits for it, dotted for deletions.
+//! Draws a task: each resource as a box, an arrow from what comes first to what waits for it, dashed for deletions.
 //!
 //! In: a [`Task`]. Out: a picture as SVG, without styles of its own. Cannot fail; arrows that go round in a circle are drawn, too.
 //!
 //! A box stands below everything that is created before it. Tasks have a handful of resources, so boxes of one row stand side by side in
 //! the order of the task, and arrows are straight lines.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use maud::{Markup, html};
@@ -79,14 +80,18 @@ fn line(arrow: &Arrow, places: &BTreeMap<&str, (i32, i32)>) -> Markup {
     let is_deletion = arrow.on == "deletion";
     // Beside each other: an arrow of a deletion usually leads where one of a creation comes from.
     let shift = if is_deletion { 14 } else { -14 };
-    let middle = |x: i32| x + BOX.0 / 2 + shift;
-    let (from_y, to_y) = match from_y.cmp(&to_y) {
-        std::cmp::Ordering::Less => (from_y + BOX.1, to_y),
-        std::cmp::Ordering::Greater => (from_y, to_y + BOX.1 + 2),
-        std::cmp::Ordering::Equal => (from_y + BOX.1 / 2, to_y + BOX.1 / 2),
+    // From another column, an arrow ends on the side that it comes from, and not where another one begins.
+    let side = (from_x - to_x).signum() * BOX.0 / 4;
+    let (begin, end) = (from_x + BOX.0 / 2 + shift, to_x + BOX.0 / 2 + if side == 0 { shift } else { side });
+    let middle = from_y + BOX.1 / 2 + shift / 2;
+    let (x1, y1, x2, y2) = match (from_y.cmp(&to_y), from_x < to_x) {
+        (Ordering::Less, _) => (begin, from_y + BOX.1, end, to_y),
+        (Ordering::Greater, _) => (begin, from_y, end, to_y + BOX.1 + 2),
+        (Ordering::Equal, true) => (from_x + BOX.0, middle, to_x, middle),
+        (Ordering::Equal, false) => (from_x, middle, to_x + BOX.0 + 2, middle),
     };
     html! {
-        line class=[is_deletion.then_some("deletion")] x1=(middle(from_x)) y1=(from_y) x2=(middle(to_x)) y2=(to_y) marker-end="url(#head)" {
+        line class=[is_deletion.then_some("deletion")] x1=(x1) y1=(y1) x2=(x2) y2=(y2) marker-end="url(#head)" {
             title { (cut(&arrow.from)) " before " (cut(&arrow.to)) ", on " (cut(&arrow.on)) @if !arrow.label.is_empty() { ": " (cut(&arrow.label)) } }
         }
     }
@@ -124,6 +129,13 @@ mod tests {
             let found: Vec<usize> = rows(&task).into_values().collect();
             assert_eq!(found, expected, "{name}");
         }
+    }
+
+    #[test]
+    fn arrow_in_a_row_ends_at_the_edge_of_a_box_which_would_hide_its_head() {
+        let picture = draw(&task(&["a", "b"], &[("b", "a", "deletion")])).into_string();
+        let edges = (format!("x1=\"{}\"", BOX.0 + GAP.0), format!("x2=\"{}\"", BOX.0 + 2));
+        assert!(picture.contains(&edges.0) && picture.contains(&edges.1), "{picture}");
     }
 
     #[test]

@@ -83,10 +83,16 @@ pub(super) fn table(caption: &str, headings: &[&str], rows: Markup) -> Markup {
     }
 }
 
-/// A link to a resource by its id.
+/// A number of things, with the word for one or for many.
+pub(super) fn counted(count: u64, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
+/// A link to a resource by its id; without a text it shows the id.
 pub(super) fn link(id: &str, text: &str) -> Markup {
+    let class = text.is_empty().then_some("id");
     let text = cut(if text.is_empty() { id } else { text });
-    html! { @if id.len() > LONGEST_LINKED { (text) } @else { a href=(path(id)) { (text) } } }
+    html! { @if id.len() > LONGEST_LINKED { (text) } @else { a href=(path(id)) class=[class] { (text) } } }
 }
 
 /// A link to an adapter by its name.

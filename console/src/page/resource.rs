@@ -3,7 +3,9 @@
 use jiff::Timestamp;
 use maud::{Markup, html};
 
-use super::parts::{adapter_link, ago, all_away, cut, cut_to, escaped, fitting, link, mark, prose, table, tone_of};
+use super::parts::{
+    adapter_link, ago, all_away, counted, cut, cut_to, escaped, fitting, link, mark, prose, table, tone_of,
+};
 use super::{Moment, Page, Part};
 use crate::config::Links;
 use crate::model::List;
@@ -304,7 +306,7 @@ impl Details<'_> {
             h2 { "What happened" }
             ol.timeline { (shown) }
             @if hidden > 0 { p.faint { (hidden) " more lines are not shown." } }
-            @if quiet > 0 { p.faint { (quiet) " passes changed nothing." } }
+            @if quiet > 0 { p.faint { (counted(quiet, "pass", "passes")) " changed nothing." } }
         }
     }
 }

@@ -45,7 +45,7 @@ async fn open_page_says_that_a_source_is_away_and_that_it_is_back() -> Result<()
         tab.await_shown(&["API is away"], PATIENCE).await?;
     }
     world.api.come_back().await?;
-    ensure_told(&tabs[..2], "API is away", &["1 resources, the newest first", "What the adapters reported"]).await
+    ensure_told(&tabs[..2], "API is away", &["1 resource, the newest first", "What the adapters reported"]).await
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -15,6 +15,7 @@ use axum::routing::get;
 use hyperfleet_console::config;
 use hyperfleet_console::server;
 use hyperfleet_console::source::Sources;
+use jiff::Timestamp;
 use lifecycle_config::settings::{Environment, Flags};
 use lifecycle_e2e::browser::{Browser, Tab};
 use lifecycle_e2e::{PATIENCE, free_port};
@@ -118,10 +119,15 @@ impl World {
     }
 }
 
+/// A time that pages show as another number of seconds each time.
+fn now() -> String {
+    Timestamp::now().to_string()
+}
+
 fn cluster(text: &str) -> Value {
     json!({
         "id": ID, "kind": "Cluster", "name": text, "generation": 1, "created_time": "2026-01-01T00:00:00Z",
-        "updated_time": "2026-01-01T00:00:00Z", "updated_by": text, "labels": {"note": text, "region": "north"},
+        "updated_time": now(), "updated_by": text, "labels": {"note": text, "region": "north"},
         "status": {"conditions": [
             {"type": "Reconciled", "status": "False", "reason": text, "message": text, "last_transition_time": "2026-01-01T00:00:00Z"},
             {"type": "JobsSuccessful", "status": "False"},
@@ -159,7 +165,7 @@ fn peers(text: &str) -> Router {
         json!({"gate": "delete", "answer": "false", "expression": text, "readings": [{"path": "a", "value": text}]});
     let member = json!({"object": text, "step": "wave 0", "decision": text, "effect": "failed", "readiness": "Failed", "why": text});
     let passes = json!({
-        "adapter": "jobs", "version": "1.0.0", "replica": "jobs-0", "started": "2026-01-01T00:00:00Z",
+        "adapter": "jobs", "version": "1.0.0", "replica": "jobs-0", "started": now(),
         "intake": {"state": "takes events"}, "totals": {"success": 3, "failed": 1, "failures": {(text): 1}},
         "passes": [{
             "time": "2026-01-01T00:01:00Z", "duration_seconds": 0.012, "trace_id": "0af7651916cd43dd8448eb211c80319c", "status": "failed",
@@ -175,12 +181,15 @@ fn peers(text: &str) -> Router {
         json!({"kind": "Job", "namespace": "n", "name": text, "adapter": text, "resource_id": ID, "verdict": "delete"});
     let plan = json!({
         "version": "1.0.0", "replica": "sweeper-0", "leads": true, "dry_run": true, "interval_seconds": 600, "grace_seconds": 1800,
-        "pass": {"plan": "abc", "holds": [text], "objects": [orphan]},
+        "pass": {"time": now(), "plan": "abc", "holds": [text], "objects": [orphan]},
         "approve": "sweeper approve abc", "history": [{"kind": "Job", "name": text, "resource_id": text, "result": "deleted"}],
     });
+    // Three boxes beside each other are wider than a telephone.
+    let entry =
+        |name: &str, kind: &str| json!({"name": name, "kind": kind, "is_created": "after `place`", "is_deleted": text});
     let task = json!({
-        "resources": [{"name": "place", "kind": "Namespace"}, {"name": "job", "kind": text}],
-        "arrows": [{"from": "place", "to": "job"}],
+        "resources": [entry("place", "Namespace"), entry("job", text), entry("record", "ConfigMap"), entry("last", "Job")],
+        "arrows": [{"from": "place", "to": "last", "on": "creation"}, {"from": "record", "to": "place", "on": "deletion"}],
     });
     Router::new()
         .route("/stuck", of(stuck))

@@ -15,7 +15,7 @@ use tokio::try_join;
 
 use crate::LIMIT;
 
-const PICTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/images");
+const PICTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/pictures");
 /// The height of a picture, which shows the beginning of a page.
 const HEIGHT: u32 = 800;
 
@@ -134,10 +134,8 @@ pub(crate) async fn play(story: &Story, stack: &Path, browser: &Browser) -> Resu
     };
     let cluster = async {
         let tab = browser.open(&url).await?;
-        if story.name == "stuck" {
-            tab.await_told(&STUCK, LIMIT).await?;
-            draw_stuck(&tab).await?;
-            draw_others(browser, console).await?;
+        if story.name == "stuck" && draws() {
+            draw_stuck(&tab, browser, console).await?;
         }
         told(&tab, story.told, id).await.context("the cluster's page")?;
         tab.close().await
@@ -145,8 +143,10 @@ pub(crate) async fn play(story: &Story, stack: &Path, browser: &Browser) -> Resu
     let sweeper = async {
         if !story.swept.is_empty() {
             let tab = browser.open(&format!("{console}/sweeper")).await?;
-            told(&tab, &story.swept[..2], id).await.context("the sweeper's page")?;
-            draw(&tab, Look::DESK, "sweeper").await?;
+            if draws() {
+                told(&tab, &story.swept[..2], id).await.context("the sweeper's page")?;
+                draw(&tab, Look::DESK, "sweeper").await?;
+            }
             told(&tab, story.swept, id).await.context("the sweeper's page")?;
         }
         Ok(())
@@ -163,29 +163,27 @@ async fn told(tab: &Tab, parts: &[&str], id: &str) -> Result<()> {
     Ok(())
 }
 
-/// The stuck cluster, as a reader at a desk, one with a telephone and one who prefers dark pages see it.
-async fn draw_stuck(tab: &Tab) -> Result<()> {
+/// Pictures of a stuck cluster, as readers with a desk, with a telephone and with dark pages see it, and of the fleet and an adapter.
+async fn draw_stuck(tab: &Tab, browser: &Browser, console: &str) -> Result<()> {
+    let fleet = browser.open(&format!("{console}/")).await?;
+    tab.await_told(&STUCK, LIMIT).await?;
     draw(tab, Look::DESK, "stuck").await?;
+    fleet.await_shown(&["1 is stuck"], LIMIT).await?;
+    draw(&fleet, Look::DESK, "fleet").await?;
+    draw(tab, Look::DESK.dark(), "stuck-dark").await?;
     draw(tab, Look::PHONE, "stuck-phone").await?;
-    draw(tab, Look::DESK.dark(), "stuck-dark").await
+    fleet.close().await?;
+    let adapter = browser.open(&format!("{console}/adapters/foundation")).await?;
+    draw(&adapter, Look::DESK, "adapter").await?;
+    adapter.close().await
 }
 
-/// The fleet and an adapter, while a cluster is stuck.
-async fn draw_others(browser: &Browser, console: &str) -> Result<()> {
-    for (path, name) in [("/", "fleet"), ("/adapters/provisioner", "adapter")] {
-        let tab = browser.open(&format!("{console}{path}")).await?;
-        draw(&tab, Look::DESK, name).await?;
-        tab.close().await?;
-    }
-    Ok(())
+fn draws() -> bool {
+    std::env::var_os("UPDATE_PICTURES").is_some()
 }
 
 async fn draw(tab: &Tab, look: Look, name: &str) -> Result<()> {
-    if std::env::var_os("UPDATE_PICTURES").is_none() {
-        return Ok(());
-    }
-    let picture = tab.picture(look, HEIGHT).await?;
-    tab.look(Look::DESK).await?;
+    let picture = tab.picture(Look { height: HEIGHT, ..look }, Look::DESK).await?;
     std::fs::create_dir_all(PICTURES)?;
     Ok(std::fs::write(Path::new(PICTURES).join(format!("console-{name}.png")), picture)?)
 }
