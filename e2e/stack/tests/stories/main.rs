@@ -35,8 +35,8 @@ async fn stories_come_true_and_nothing_is_left_behind() -> Result<()> {
     let play = async |story: &page::Story| page::play(story, &directory, &browser).await.context(story.name);
     play(&page::CREATE).await?;
     try_join_all(page::STORIES.iter().map(&play)).await?;
+    console::ensure_pages(&directory, &browser).await?;
     drop(browser);
-    console::ensure_pages(&directory).await?;
     queries::ensure_data(&directory).await?;
 
     stack.signal("INT").await?;
