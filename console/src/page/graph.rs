@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn arrow_in_a_row_ends_at_the_edge_of_a_box_which_would_hide_its_head() {
-        let picture = draw(&task(&["a", "b"], &[("b", "a", "deletion")])).into_string();
+        let picture = draw(&task(&["a", "b"], &[("b", "a", "deletion")])).0.into_string();
         let edges = (format!("x1=\"{}\"", BOX.0 + GAP.0), format!("x2=\"{}\"", BOX.0 + 2));
         assert!(picture.contains(&edges.0) && picture.contains(&edges.1), "{picture}");
     }
