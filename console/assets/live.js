@@ -5,16 +5,28 @@ const state = document.getElementById("live");
 let source, patience = 60_000, heard = 0, marked = null;
 const say = (text) => { if (state.textContent !== text) state.textContent = text; };
 
-// Makes a node like another one, and leaves alone what is alike: focus, what is typed, and what a screen reader has read.
+// Makes a node like another one that is alike, and leaves in place what they share: focus, what is typed, what a screen reader has read.
 const update = (old, next) => {
-  if (old.nodeType !== next.nodeType || old.nodeName !== next.nodeName) return old.replaceWith(next);
   if (old.nodeType !== Node.ELEMENT_NODE) { if (old.nodeValue !== next.nodeValue) old.nodeValue = next.nodeValue; return; }
   for (const { name } of [...old.attributes]) if (!next.hasAttribute(name)) old.removeAttribute(name);
   for (const { name, value } of [...next.attributes]) if (old.getAttribute(name) !== value) old.setAttribute(name, value);
   const children = [...next.childNodes];
-  children.forEach((child, index) => { const there = old.childNodes[index]; if (there) update(there, child); else old.append(child); });
-  while (old.childNodes.length > children.length) old.lastChild.remove();
+  let there = old.firstChild;
+  children.forEach((child, index) => {
+    let match = there;
+    if (there && !alike(there, child)) {
+      // What is there comes later: the child is new before it. Otherwise what is there may have gone.
+      if (children.slice(index + 1).some((later) => alike(there, later))) match = null;
+      else while (match && !alike(match, child)) match = match.nextSibling;
+    }
+    if (!match) { old.insertBefore(child, there); return; }
+    while (there !== match) { const gone = there; there = there.nextSibling; gone.remove(); }
+    there = match.nextSibling;
+    update(match, child);
+  });
+  while (there) { const gone = there; there = there.nextSibling; gone.remove(); }
 };
+const alike = (one, other) => one.nodeName === other.nodeName && one.id === other.id && one.className?.toString() === other.className?.toString();
 
 // Details stay open, and focus stays on its link, also if they have moved.
 const show = (html) => {

@@ -138,7 +138,7 @@ impl Fleet {
         };
         html! {
             h2 { (stuck.total) (if stuck.total == 1 { " is" } else { " are" }) " stuck" @if stuck.truncated { ", at least" } }
-            (oldest(stuck, "Waits on", of_stuck, OF_STUCK))
+            (oldest("stuck resources", stuck, "Waits on", of_stuck, OF_STUCK))
             (table(&format!("What the oldest {} of them wait on", stuck.items.len()), &["Adapter", "Because", "Resources"], by_adapter))
             (rest(hidden, "such causes are not shown here; `reconcile-metrics stuck` lists them"))
         }
@@ -157,7 +157,7 @@ impl Fleet {
         html! {
             h2 { (stalled.total) (if stalled.total == 1 { " deletion is" } else { " deletions are" }) " stalled" @if stalled.truncated { ", at least" } }
             p { "These deletions were asked for long ago, and their resources are not pending, so they are not among the stuck ones." }
-            (oldest(stalled, "Children that still exist", of_stalled, OF_STALLED))
+            (oldest("stalled deletions", stalled, "Children that still exist", of_stalled, OF_STALLED))
         }
     }
 
@@ -222,10 +222,10 @@ impl Fleet {
 }
 
 /// The oldest of the stuck resources or stalled deletions, and how many more there are.
-fn oldest(list: &StuckList, what: &str, row: impl Fn(&Stuck) -> Markup, bytes: usize) -> Markup {
+fn oldest(of: &str, list: &StuckList, what: &str, row: impl Fn(&Stuck) -> Markup, bytes: usize) -> Markup {
     let (rows, hidden) = fitting(list.items.iter().take(OLDEST).map(row), bytes);
     let shown = list.items.len().min(OLDEST) - hidden;
-    table(&format!("The oldest {shown} of {}", list.total), &["Name", "Kind", "State", "For", what], rows)
+    table(&format!("The oldest {shown} of {} {of}", list.total), &["Name", "Kind", "State", "For", what], rows)
 }
 
 fn in_trouble(stuck: &Stuck, state: &str, last: &Markup) -> Markup {
