@@ -72,7 +72,7 @@ pub(crate) const STORIES: [Story; 7] = [
         name: "force-delete",
         told: &["/provision-1 created", GONE, "the page Sweeper shows what is left of it"],
         swept: &[
-            "objects whose API resource is gone",
+            "Objects whose API resource is gone",
             "Job cluster-<id>/provision-1 provisioner <id>",
             "No object is orphaned",
             "ConfigMap records/<id> foundation <id> deleted",
