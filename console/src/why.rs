@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::model::{Condition, List, Pass, Report, Resource, Stuck};
+use crate::model::{Condition, Effect, List, Pass, Report, Resource, Stuck};
 
 /// After how long without a pass an adapter is called silent: the Sentinel sends events about an unreconciled resource every ten seconds
 /// or so.
@@ -115,6 +115,8 @@ pub fn judge(facts: &Facts<'_>) -> Verdict {
     let since =
         condition.and_then(|condition| condition.last_transition_time).map(|since| facts.now.duration_since(since));
     let lasts = since.map(|since| format!(" for {}", age(since))).unwrap_or_default();
+    let not_reconciled =
+        if lasts.is_empty() { "is not reconciled".to_owned() } else { format!("has not been reconciled{lasts}") };
     let mut waits = waits(facts);
     let verdict = |tone, headline: String, waits| Verdict { tone, word: word(tone), headline, waits };
     if resource.deleted_time.is_some() {
@@ -144,11 +146,11 @@ pub fn judge(facts: &Facts<'_>) -> Verdict {
             verdict(Tone::Good, format!("{what} is reconciled at generation {generation}{lasts}"), Vec::new())
         }
         Some(condition) if waits.is_empty() => {
-            let headline = format!("{what} is not reconciled{lasts}: {}", said(condition).join(": "));
+            let headline = format!("{what} {not_reconciled}: {}", said(condition).join(": "));
             verdict(worst(facts, &waits), headline, waits)
         }
         Some(_) => {
-            let headline = format!("{what} is not reconciled{lasts}: it waits on {}", names(&waits));
+            let headline = format!("{what} {not_reconciled}: it waits on {}", names(&waits));
             verdict(worst(facts, &waits), headline, waits)
         }
     }
@@ -278,7 +280,7 @@ fn doing(facts: &Facts<'_>, adapter: &str, report: Option<&Report>, known: Optio
         return wait;
     }
     if let Some(report) = report.filter(|report| report.observed_generation == generation) {
-        return unfinished(facts, report, wait);
+        return unfinished(facts, report, last, wait);
     }
     let history = match (report, facts.reports) {
         (Some(report), _) => {
@@ -343,23 +345,34 @@ fn failure(pass: &Pass) -> (String, &'static str, &'static str) {
 }
 
 /// A wait on an adapter whose report is about the current generation, and not its last word.
-fn unfinished(facts: &Facts<'_>, report: &Report, wait: impl Fn(Tone, String, &'static str) -> Wait) -> Wait {
+fn unfinished(
+    facts: &Facts<'_>,
+    report: &Report,
+    last: Option<&Pass>,
+    wait: impl Fn(Tone, String, &'static str) -> Wait,
+) -> Wait {
     let is_deleting = facts.resource.deleted_time.is_some();
     let is_bad = facts.stuck.is_some();
     let tone = if is_bad { Tone::Bad } else { Tone::Busy };
     let whose = |whose| if is_bad { whose } else { "" };
     let name = if is_deleting { "Finalized" } else { "Available" };
-    let last = report.condition(name);
-    let since = last.and_then(|condition| condition.last_transition_time);
+    let final_word = report.condition(name);
+    let since = final_word.and_then(|condition| condition.last_transition_time);
     let lasts = since.map(|since| format!(" for {}", age(facts.now.duration_since(since)))).unwrap_or_default();
-    let reports = last.map_or_else(|| format!("no condition {name}"), |last| format!("{name}={}{lasts}", last.status));
+    let reports = match final_word {
+        None => format!("reports no condition {name}"),
+        Some(condition) if lasts.is_empty() => format!("reports {name}={}", condition.status),
+        Some(condition) => format!("has reported {name}={}{lasts}", condition.status),
+    };
     let unapplied = report.condition("Applied").filter(|condition| condition.status != "True");
     let generation = report.observed_generation;
     let mut found = match unapplied {
         _ if is_deleting => wait(
             tone,
-            format!("It still deletes: it reports {reports}."),
-            whose("Whoever runs what keeps the objects below, such as a controller that has to remove its finalizer."),
+            format!("It still deletes: it {reports}."),
+            whose(
+                "Whoever runs what keeps the adapter's objects, such as a controller that has to remove its finalizer.",
+            ),
         ),
         Some(applied) => {
             let what =
@@ -367,17 +380,48 @@ fn unfinished(facts: &Facts<'_>, report: &Report, wait: impl Fn(Tone, String, &'
             wait(tone, what, whose("Whoever wrote the task, or runs what its gates wait for."))
         }
         None => {
-            let what = format!("It has applied generation {generation}, and reports {reports}.");
-            wait(tone, what, whose("Whoever runs what the objects below start."))
+            let what = format!("It has applied generation {generation}, and {reports}.");
+            wait(
+                tone,
+                what,
+                whose(
+                    "Whoever owns what the adapter's objects run, such as the program of a Job. The adapter has done its part.",
+                ),
+            )
         }
     };
-    found.said = unapplied.filter(|_| !is_deleting).or(last).map(said).unwrap_or_default();
+    found.said = unapplied.filter(|_| !is_deleting).or(final_word).map(said).unwrap_or_default();
     if is_bad && !is_deleting && unapplied.is_none() {
-        let cure = "Find out why at the objects below. Then change the resource at the API: for a new generation the adapter writes them again.";
-        found.helps.insert(0, cure.to_owned());
+        // What the adapter would have to decide otherwise is not what is wrong.
+        let objects = last.map(objects).filter(|objects| !objects.is_empty());
+        found.helps = vec![
+            format!("Find out why: {}.", objects.unwrap_or_else(|| "look at the adapter's objects".to_owned())),
+            "Once the cause is cured, change the resource at the API: for a new generation the adapter writes its objects again."
+                .to_owned(),
+        ];
     }
     found
 }
+
+/// The commands that show the objects that a pass left on the cluster, in the order of the task; without those that an entry may not have written yet.
+fn objects(pass: &Pass) -> String {
+    let is_early = |name: &str| {
+        let decision = pass.decisions.iter().find(|decision| decision.resource == name);
+        decision.is_some_and(|it| matches!(it.reason.as_str(), "WhenFalse" | "CreateGateFalse" | "EarlierFailure"))
+    };
+    let stays = |effect: &&Effect| {
+        let is_gone = ["deleted", "deleting"].contains(&effect.result.as_str());
+        !effect.resource_name.is_empty() && !is_gone && !is_early(&effect.name)
+    };
+    let name = |effect: &Effect| {
+        let namespace = if effect.namespace.is_empty() { String::new() } else { format!(" -n {}", effect.namespace) };
+        format!("`kubectl{namespace} describe {} {}`", effect.kind.to_lowercase(), effect.resource_name)
+    };
+    pass.resources.iter().filter(stays).take(MOST_OBJECTS).map(name).collect::<Vec<_>>().join(", ")
+}
+
+/// The most objects that a sentence names.
+const MOST_OBJECTS: usize = 3;
 
 /// What would change the decisions of a pass; entries for which the same would are named together.
 fn helps(pass: &Pass) -> Vec<String> {

@@ -119,7 +119,20 @@ fn verdict_says_what_is_wrong_whose_part_it_is_and_what_helps() {
         ("an adapter at work", Story { pass: Some(pass("success", json!({}))), ..Story::default() }),
         (
             "stuck: the workload fails",
-            Story { pass: Some(pass("success", json!({}))), stuck: true, ..Story::default() },
+            Story {
+                pass: Some(pass(
+                    "success",
+                    json!({
+                        "resources": [
+                            {"name": "job", "kind": "Job", "namespace": "n", "resourceName": "provision-1"},
+                            {"name": "later", "kind": "Job", "namespace": "n", "resourceName": "check"},
+                        ],
+                        "decisions": [{"resource": "later", "decision": "skip", "reason": "WhenFalse"}],
+                    }),
+                )),
+                stuck: true,
+                ..Story::default()
+            },
         ),
         ("Kubernetes refuses", Story { pass: failed("resources"), ..Story::default() }),
         ("the API is away from the adapter", Story { pass: failed("param_extraction"), ..Story::default() }),

@@ -37,9 +37,9 @@ impl Story {
 const STUCK: [&str; 5] = [
     "Needs somebody Cluster stuck-",
     "it waits on adapter provisioner",
-    "It has applied generation 1, and reports Available=False",
-    "Whose part: Whoever runs what the objects below start.",
-    "What would change it Find out why at the objects below. Then change the resource at the API",
+    "It has applied generation 1, and has reported Available=False",
+    "Whose part: Whoever owns what the adapter's objects run, such as the program of a Job. The adapter has done its part.",
+    "What would change it Find out why: kubectl -n cluster-<id> describe job provision-1",
 ];
 const GONE: &str = "The API has no resource with the id <id>.";
 
@@ -135,7 +135,7 @@ pub(crate) async fn play(story: &Story, stack: &Path, browser: &Browser) -> Resu
     let cluster = async {
         let tab = browser.open(&url).await?;
         if story.name == "stuck" && draws() {
-            draw_stuck(&tab, browser, console).await?;
+            draw_stuck(&tab, browser, console, id).await?;
         }
         told(&tab, story.told, id).await.context("the cluster's page")?;
         tab.close().await
@@ -164,9 +164,9 @@ async fn told(tab: &Tab, parts: &[&str], id: &str) -> Result<()> {
 }
 
 /// Pictures of a stuck cluster, as readers with a desk, with a telephone and with dark pages see it, and of the fleet and an adapter.
-async fn draw_stuck(tab: &Tab, browser: &Browser, console: &str) -> Result<()> {
+async fn draw_stuck(tab: &Tab, browser: &Browser, console: &str, id: &str) -> Result<()> {
     let fleet = browser.open(&format!("{console}/")).await?;
-    tab.await_told(&STUCK, LIMIT).await?;
+    told(tab, &STUCK, id).await?;
     draw(tab, Look::DESK, "stuck").await?;
     fleet.await_shown(&["1 is stuck"], LIMIT).await?;
     draw(&fleet, Look::DESK, "fleet").await?;
