@@ -6,6 +6,7 @@
 //! All of the object counts, its policies' annotations included: an object whose policy changed is written once more, and so
 //! carries the policy by which it is handled after it has left the manifests.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use serde_json::Value;
@@ -33,13 +34,22 @@ pub fn digest(object: &Value, prefix: &str, reconcile: Reconcile, generation: Ge
         Reconcile::OnObjectChange => String::new(),
         Reconcile::OnObjectOrComponentChange => format!("@{generation}"),
     };
-    let mut content = object.clone();
-    if let Some(annotations) = content.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut) {
-        let is_policy = |key: &str| key.strip_prefix(prefix).is_some_and(|rest| rest.starts_with('/'));
-        annotations.retain(|key, _| !is_policy(key) && !key.starts_with(keys::PREFIX));
+    let mut metadata = object.get("metadata").cloned().unwrap_or_default();
+    if let Some(fields) = metadata.as_object_mut() {
+        fields.retain(|key, _| !SERVERS.contains(&key.as_str()));
     }
-    let content = hash(&content);
-    format!("{}{suffix}~{}{suffix}", hash(object), content.get(..DIGITS).unwrap_or(&content))
+    let all = hash(object, &metadata);
+    let content = if drop_policies(&mut metadata, prefix) { hash(object, &metadata) } else { all.clone() };
+    format!("{all}{suffix}~{}{suffix}", content.get(..DIGITS).unwrap_or(&content))
+}
+
+/// Removes the annotations that are not of the content; returns whether there were some.
+fn drop_policies(metadata: &mut Value, prefix: &str) -> bool {
+    let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) else { return false };
+    let is_policy = |key: &str| key.strip_prefix(prefix).is_some_and(|rest| rest.starts_with('/'));
+    let before = annotations.len();
+    annotations.retain(|key, _| !is_policy(key) && !key.starts_with(keys::PREFIX));
+    annotations.len() < before
 }
 
 /// Whether two digests are of objects with different content. A digest that does not tell is of the same.
@@ -49,13 +59,13 @@ pub fn is_other_content(one: &str, other: &str) -> bool {
     content(one).zip(content(other)).is_some_and(|(one, other)| one != other)
 }
 
-fn hash(object: &Value) -> String {
-    let mut object = object.clone();
-    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
-        metadata.retain(|key, _| !SERVERS.contains(&key.as_str()));
-    }
-    // The keys of JSON objects are sorted here, so equal objects are equal texts.
-    let hash = Sha256::digest(object.to_string());
+/// The hash of an object with this metadata in place of its own. Only the metadata is ever copied: the rest may be large.
+fn hash(object: &Value, metadata: &Value) -> String {
+    let field = |(key, value)| if key == "metadata" { (key, metadata) } else { (key, value) };
+    let fields = object.as_object().into_iter().flatten().map(|(key, value)| field((key.as_str(), value)));
+    let fields: BTreeMap<&str, &Value> = fields.collect();
+    // The keys of JSON objects are sorted here, so equal objects are equal texts. A value always has a text.
+    let hash = Sha256::digest(serde_json::to_vec(&fields).unwrap_or_default());
     hash.iter().fold(String::new(), |mut text, byte| {
         // Writing to a text cannot fail.
         let _ = write!(text, "{byte:02x}");
