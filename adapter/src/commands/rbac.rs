@@ -100,8 +100,15 @@ impl Needs {
 /// What a person has to know about rights for a kind.
 fn remark(kind: &GroupVersionKind) -> Option<String> {
     if kind.group == "rbac.authorization.k8s.io" {
-        let limit = if kind.kind.ends_with("Binding") { "roles whose rights" } else { "rights that" };
-        Some(format!("The task writes a {}: the API server allows only {limit} the account has itself.", kind.kind))
+        let (limit, verb, of) = match kind.kind.strip_suffix("Binding") {
+            Some(role) => ("roles whose rights", "bind", role),
+            None => ("rights that", "escalate", kind.kind.as_str()),
+        };
+        Some(format!(
+            "The task writes a {}: the API server allows only {limit} the account has itself, unless it may `{verb}` {}s.",
+            kind.kind,
+            of.to_lowercase()
+        ))
     } else if is_namespaced(kind).is_none() {
         let resource = plural(kind);
         Some(format!(
