@@ -1,7 +1,8 @@
 //! Who may read the pages, and how often.
 //!
 //! In: the address of a connection, and the headers of a request. Out: a [`Viewer`]. Fails: with the answer for a client that may not
-//! read: 401 without a right token or an authenticated name, 421 by another name than this machine's if everybody on it may read, 429 with too many requests, 503 if the token cannot be read.
+//! read: 401 without a right token or an authenticated name, 421 by another name than this machine's if everybody on it may read, 429
+//! with too many requests, 503 if the token cannot be read.
 
 use std::net::IpAddr;
 use std::sync::Arc;

@@ -8,9 +8,8 @@ use super::parts::{
 };
 use super::{Moment, Page, Part};
 use crate::config::Links;
-use crate::model::List;
 use crate::model::{
-    Condition, Decision, Effect, Member, Pass, Passes, Reference, Report, Resource, Stuck, StuckList, Totals,
+    Condition, Decision, Effect, List, Member, Pass, Passes, Reference, Report, Resource, Stuck, StuckList, Totals,
 };
 use crate::source::{Away, Replica};
 use crate::why::{Facts, Known, Tone, Verdict, judge};

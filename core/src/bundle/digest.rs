@@ -61,8 +61,8 @@ pub fn is_other_content(one: &str, other: &str) -> bool {
 
 /// The hash of an object with this metadata in place of its own. Only the metadata is ever copied: the rest may be large.
 fn hash(object: &Value, metadata: &Value) -> String {
-    let field = |(key, value)| if key == "metadata" { (key, metadata) } else { (key, value) };
-    let fields = object.as_object().into_iter().flatten().map(|(key, value)| field((key.as_str(), value)));
+    let fields = object.as_object().into_iter().flatten();
+    let fields = fields.map(|(key, value)| (key.as_str(), if key == "metadata" { metadata } else { value }));
     let fields: BTreeMap<&str, &Value> = fields.collect();
     // The keys of JSON objects are sorted here, so equal objects are equal texts. A value always has a text.
     let hash = Sha256::digest(serde_json::to_vec(&fields).unwrap_or_default());

@@ -34,24 +34,25 @@ pub(super) fn waves(members: &Members) -> String {
     let mut text = "flowchart LR\n".to_owned();
     for (group, steps) in [("wave", &members.application), ("deletion", &members.deletion)] {
         for (index, step) in steps.iter().enumerate() {
-            let lines: Vec<_> =
-                std::iter::once(step.name.clone()).chain(step.objects.iter().map(|it| escaped(it))).collect();
-            let _ = writeln!(text, "    {group}{index}[\"{}\"]", lines.join("<br>"));
+            let _ = writeln!(text, "    {group}{index}[\"{}\"]", lines(&step.name, &step.objects));
             if let Some(previous) = index.checked_sub(1) {
                 let _ = writeln!(text, "    {group}{previous} --> {group}{index}");
             }
         }
     }
-    for (name, title, objects) in [("kept", "not deleted with the bundle", &members.kept)] {
-        if !objects.is_empty() {
-            let lines: Vec<_> = std::iter::once(title.to_owned()).chain(objects.iter().map(|it| escaped(it))).collect();
-            let _ = writeln!(text, "    {name}([\"{}\"])", lines.join("<br>"));
-        }
+    if !members.kept.is_empty() {
+        let _ = writeln!(text, "    kept([\"{}\"])", lines("not deleted with the bundle", &members.kept));
     }
     if members.has_others {
         text.push_str("    others([\"further objects, known only with an event\"])\n");
     }
     text
+}
+
+/// The text of a box: a title, and an object in each line below it.
+fn lines(title: &str, objects: &[String]) -> String {
+    let lines: Vec<_> = std::iter::once(title.to_owned()).chain(objects.iter().map(|it| escaped(it))).collect();
+    lines.join("<br>")
 }
 
 /// The flowchart of one resource.
