@@ -18,7 +18,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use lifecycle_config::diagnostics::{Diagnostics, Severity};
 use lifecycle_config::document::scalar::Tag;
 use lifecycle_config::document::{Content, Document, Node as Written, Path, Segment as Step};
-use lifecycle_core::bundle::render::{is_list, objects_of};
+use lifecycle_core::bundle::render::is_list;
 use lifecycle_core::object_ref::ObjectRef;
 use lifecycle_core::task::{Manifest, Task};
 use serde::Deserialize;
@@ -214,17 +214,21 @@ pub fn lint(task: &Task, document: &Document) -> Diagnostics {
             specimen["kind"] = Value::from(kind.kind.as_str());
             report(&specimen, &path, document, &mut diagnostics);
         }
-        for (index, documents) in resource.bundle.iter().flat_map(|bundle| bundle.parsed.iter().enumerate()) {
-            let place = path.key("bundle").key("manifests").index(index);
-            for (_, object) in documents.iter().flat_map(|documents| objects_of(documents.clone(), "")) {
-                report_in_text(&object, &place, document, &mut diagnostics);
-            }
-        }
-        let of_bundle = resource.bundle.iter().flat_map(|bundle| bundle.manifests.iter().enumerate());
-        for (index, _) in of_bundle.filter(|(_, manifest)| matches!(manifest, Manifest::Inline(_))) {
+        let of_bundle =
+            resource.bundle.iter().flat_map(|bundle| bundle.manifests.iter().zip(&bundle.drafts).enumerate());
+        for (index, (manifest, drafts)) in of_bundle {
             let path = path.key("bundle").key("manifests").index(index);
-            let Some(written) = document.node(&path) else { continue };
-            report_all(&specimen(written), &path, document, &mut diagnostics);
+            match (manifest, document.node(&path)) {
+                (Manifest::Text(_), _) => {
+                    for draft in drafts.iter().flatten() {
+                        report_in_text(&draft.object, &path, document, &mut diagnostics);
+                    }
+                }
+                (Manifest::Inline(_), Some(written)) => {
+                    report_all(&specimen(written), &path, document, &mut diagnostics);
+                }
+                (Manifest::Inline(_), None) => {}
+            }
         }
     }
     diagnostics

@@ -1,11 +1,11 @@
 //! Bundles: one entry of a task that keeps many objects as one set, in waves, with policies for each object.
 //!
 //! ```text
-//! manifests ─▶ prepare ─▶ session ─▶ commands, wave by wave ─▶ report
-//!                 ▲          ▲  │
-//!              policy     table, order, readiness
-//!                            │
-//!              parent (applyset) and members, as they were read
+//! manifests ─▶ drafts ─▶ prepare ─▶ session ─▶ commands, wave by wave ─▶ report
+//!                ▲                     ▲  │
+//!              policy, digest       table, order, readiness
+//!                                      │
+//!                        parent (applyset) and members, as they were read
 //! ```
 //!
 //! In: the rendered objects of the set, its parent, and its live members. Out: commands in batches, and a
@@ -18,6 +18,7 @@ pub mod applyset;
 pub mod checks;
 pub mod departure;
 pub mod digest;
+pub mod draft;
 pub mod identity;
 mod kebab;
 pub mod member;

@@ -67,15 +67,15 @@ pub trait Described {
 
 impl Described for Value {
     fn name(&self) -> &str {
-        self.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default()
+        self.get("metadata").and_then(|metadata| metadata.get("name")?.as_str()).unwrap_or_default()
     }
 
     fn namespace(&self) -> &str {
-        self.pointer("/metadata/namespace").and_then(Value::as_str).unwrap_or_default()
+        self.get("metadata").and_then(|metadata| metadata.get("namespace")?.as_str()).unwrap_or_default()
     }
 
     fn label(&self, key: &str) -> Option<&str> {
-        self.pointer("/metadata/labels")?.get(key)?.as_str()
+        self.get("metadata")?.get("labels")?.get(key)?.as_str()
     }
 }
 

@@ -8,11 +8,13 @@ pub mod kinds;
 pub mod spec;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use jiff::SignedDuration;
 use serde_json::Value;
 
 use crate::api_call::ApiCall;
+use crate::bundle::draft::Draft;
 use crate::bundle::identity::Identity;
 use crate::bundle::order::managed::TypePattern;
 use crate::bundle::policy::{Policies, Settings};
@@ -220,8 +222,8 @@ pub struct Resource {
 pub struct Bundle {
     /// The manifests; each renders to any number of objects, see [`render`](crate::bundle::render::render).
     pub manifests: Vec<Manifest>,
-    /// For each manifest that is a text without templates, its documents, which are the same for every event.
-    pub parsed: Vec<Option<Vec<Value>>>,
+    /// For each manifest without templates, its objects, which are the same for every event; none for the others.
+    pub drafts: Vec<Option<Vec<Arc<Draft>>>>,
     /// The namespace of the parent, and of namespaced objects that name none.
     pub namespace: Template,
     /// The policies of objects whose annotations say nothing else.

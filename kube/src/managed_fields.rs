@@ -1,28 +1,41 @@
-//! Parses JSON without `managedFields`.
+//! Parses JSON without the values of `managedFields`.
 //!
-//! In: the text of a metadata-only list. Out: the same JSON without every member of this name. Fails: if the text is
-//! no JSON.
+//! In: the text of an answer. Out: the same JSON, without every member of this name or with its text in place of its value. Fails:
+//! if the text is no JSON.
 //!
 //! `managedFields` has an entry for each field of an object, and so takes most of its metadata. As JSON values, the
-//! entries of 100,000 objects would cost seconds of CPU, and those of one page tens of megabytes.
+//! entries of 100,000 objects would cost seconds of CPU, and those of one page tens of megabytes. Whoever lists metadata does not
+//! want them; a write may have to migrate those of one object, and [`unpack`]s them then.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-/// JSON without any member `managedFields`.
-pub(crate) struct WithoutManagedFields(pub(crate) Value);
+const NAME: &str = "managedFields";
 
-impl<'de> Deserialize<'de> for WithoutManagedFields {
+/// JSON whose members `managedFields` are texts, which [`unpack`] parses, if they are `KEPT`; else JSON without them.
+pub(crate) struct Json<const KEPT: bool>(pub(crate) Value);
+
+impl<'de, const KEPT: bool> Deserialize<'de> for Json<KEPT> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(JsonVisitor).map(Self)
+        deserializer.deserialize_any(JsonVisitor::<KEPT>).map(Self)
     }
 }
 
-struct JsonVisitor;
+/// The value of a member `managedFields` that may be a text; null if the text is no JSON.
+pub(crate) fn unpack(managed_fields: &Value) -> Cow<'_, Value> {
+    match managed_fields {
+        Value::String(text) => Cow::Owned(serde_json::from_str(text).unwrap_or_default()),
+        value => Cow::Borrowed(value),
+    }
+}
 
-impl<'de> Visitor<'de> for JsonVisitor {
+struct JsonVisitor<const KEPT: bool>;
+
+impl<'de, const KEPT: bool> Visitor<'de> for JsonVisitor<KEPT> {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -55,7 +68,7 @@ impl<'de> Visitor<'de> for JsonVisitor {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
         let mut array = Vec::new();
-        while let Some(WithoutManagedFields(item)) = items.next_element()? {
+        while let Some(Json::<KEPT>(item)) = items.next_element()? {
             array.push(item);
         }
         Ok(array.into())
@@ -64,11 +77,14 @@ impl<'de> Visitor<'de> for JsonVisitor {
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
         let mut object = Map::new();
         while let Some(name) = members.next_key::<String>()? {
-            if name == "managedFields" {
-                members.next_value::<IgnoredAny>()?;
-            } else {
-                let WithoutManagedFields(value) = members.next_value()?;
+            if name != NAME {
+                let Json::<KEPT>(value) = members.next_value()?;
                 object.insert(name, value);
+            } else if KEPT {
+                let text: Box<RawValue> = members.next_value()?;
+                object.insert(name, text.get().into());
+            } else {
+                members.next_value::<IgnoredAny>()?;
             }
         }
         Ok(object.into())
@@ -85,7 +101,7 @@ mod tests {
     use super::*;
 
     fn parse(text: &str) -> Value {
-        serde_json::from_str::<WithoutManagedFields>(text).unwrap().0
+        serde_json::from_str::<Json<false>>(text).unwrap().0
     }
 
     #[test]
@@ -95,7 +111,18 @@ mod tests {
         let expected =
             json!({ "kind": "List", "items": [{ "metadata": { "name": "a" } }, { "metadata": { "name": "b" } }] });
         assert_eq!(parse(&list.to_string()), expected);
-        assert!(serde_json::from_str::<WithoutManagedFields>(r#"{"managedFields":[}"#).is_err(), "no JSON");
+        assert!(serde_json::from_str::<Json<false>>(r#"{"managedFields":[}"#).is_err(), "no JSON");
+    }
+
+    #[test]
+    fn packed_managed_fields_are_unpacked_as_they_were() {
+        let entries = json!([{ "manager": "a", "fieldsV1": { "f:data": { ".": {} } } }]);
+        let text = json!({ "metadata": { "name": "a", "managedFields": entries } }).to_string();
+        let Json::<true>(packed) = serde_json::from_str(&text).unwrap();
+        let found = &packed["metadata"]["managedFields"];
+        assert!(found.is_string(), "{found}");
+        assert_eq!((&*unpack(found), &*unpack(&entries)), (&entries, &entries));
+        assert_eq!(packed["metadata"]["name"], "a");
     }
 
     fn any_json() -> impl Strategy<Value = Value> {
@@ -119,7 +146,10 @@ mod tests {
     proptest! {
         #[test]
         fn other_json_is_unchanged(json in any_json()) {
-            prop_assert_eq!(parse(&json.to_string()), json);
+            let text = json.to_string();
+            let Json::<true>(packed) = serde_json::from_str(&text).unwrap();
+            prop_assert_eq!(packed, json.clone());
+            prop_assert_eq!(parse(&text), json);
         }
     }
 }

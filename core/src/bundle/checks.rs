@@ -33,22 +33,22 @@ pub fn deadlocks(objects: &[Rendered]) -> Vec<String> {
     let mut found = Vec::new();
     for outer in objects {
         let of_outer = &outer.identity;
-        let Some(inside) = Inside::of(of_outer, &outer.object) else { continue };
+        let Some(inside) = Inside::of(of_outer, &outer.draft.object) else { continue };
         for inner in objects.iter().filter(|inner| inside.contains(&inner.identity)) {
             let of_inner = &inner.identity;
-            let (apply, delete) = (inner.settings.apply_order, inner.settings.delete_order);
-            if apply < outer.settings.apply_order {
+            let (apply, delete) = (inner.draft.settings.apply_order, inner.draft.settings.delete_order);
+            if apply < outer.draft.settings.apply_order {
                 found.push(format!(
                     "{of_inner} is applied in wave {apply}, before {of_outer} in wave {}, without which it cannot be; give it \
                      an `apply-order` of at least {}, or {of_outer} one of at most {apply}",
-                    outer.settings.apply_order, outer.settings.apply_order
+                    outer.draft.settings.apply_order, outer.draft.settings.apply_order
                 ));
             }
-            if delete > outer.settings.delete_order {
+            if delete > outer.draft.settings.delete_order {
                 found.push(format!(
                     "{of_inner} is deleted in wave {delete}, after {of_outer} in wave {}, with which it goes; give it a \
                      `delete-order` of at most {}, or {of_outer} one of at least {delete}",
-                    outer.settings.delete_order, outer.settings.delete_order
+                    outer.draft.settings.delete_order, outer.draft.settings.delete_order
                 ));
             }
         }
@@ -85,19 +85,23 @@ impl<'o> Inside<'o> {
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use std::sync::Arc;
+
     use serde_json::json;
 
     use super::*;
+    use crate::bundle::draft::Draft;
     use crate::bundle::policy::{Policies, Settings};
     use crate::object_ref::ObjectRef;
-    use crate::readiness::Hints;
 
     fn rendered(object: Value, apply_order: i16, delete_order: i16) -> Rendered {
         let policies = Policies::default();
         let settings = Settings { policies, apply_order, delete_order, purge_order: None, status_hint: None };
         let reference = ObjectRef::of(&object);
-        let kind = reference.kind.clone();
-        Rendered { object, identity: reference.into(), kind, settings, hints: Hints::default(), digest: String::new() }
+        let draft = Draft { settings, ..Draft::new(object, "hyperfleet.io", &policies).unwrap() };
+        Rendered { identity: reference.into(), digest: String::new(), draft: Arc::new(draft) }
     }
 
     fn namespace() -> Value {

@@ -3,20 +3,25 @@
 //! In: a rendered object or a live one, and the answers to its writes. Out: the command of a decision, and whether the object is
 //! ready. Nothing here fails: a refused write is what became of the object.
 
+use std::sync::Arc;
+
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
 
 use super::applyset;
 use super::departure::Departure;
 use super::digest;
+use super::draft::Draft;
 use super::identity::Identity;
-use super::policy::{Adoption, Delete, Reconcile, Settings};
+use super::policy::{Adoption, Delete, Reconcile};
 use super::ready::{self, Rule};
+use super::setting::Setting;
 use super::table::{Decision, Found, Intent, Row, Situation, Wanted};
 use crate::decision::{FailReason, Failure};
 use crate::destination::Destination;
 use crate::id::{Generation, GroupVersionKind};
 use crate::keys;
+use crate::manifest::{apply_stamp, prove};
 use crate::observation::Version;
 use crate::plan::owner::kept_references;
 use crate::plan::record::write_failure;
@@ -24,21 +29,36 @@ use crate::readiness::{Hints, Judgement, Readiness, judge};
 use crate::task::PropagationPolicy;
 use crate::write::{Command, Disowning, Executed, NotCreated, Target};
 
-/// A rendered object, ready to be written.
+/// A rendered object in its place, ready to be written.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rendered {
-    /// The object with the adapter's labels, the set's label, and its digest.
-    pub object: Value,
+    /// What no event decides about it.
+    pub draft: Arc<Draft>,
     /// What makes it the object that it is.
     pub identity: Identity,
-    /// Its kind, in the version in which it is written.
-    pub kind: GroupVersionKind,
-    /// What its annotations say.
-    pub settings: Settings,
-    /// How to judge whether it is ready.
-    pub hints: Hints,
-    /// Its digest.
+    /// The digest by which a later pass notices that it is to be written again.
     pub digest: String,
+}
+
+impl Rendered {
+    /// The object as it is written: in its namespace, with the labels of its owner and of the set, and with its digest.
+    fn stamped(&self, setting: &Setting<'_>) -> Result<Value, Failure> {
+        let Draft { object, reference, settings, .. } = &*self.draft;
+        let mut object = object.clone();
+        match &self.identity.namespace {
+            Some(namespace) => object["metadata"]["namespace"] = Value::from(namespace.as_str()),
+            None => drop(object["metadata"].as_object_mut().and_then(|metadata| metadata.remove("namespace"))),
+        }
+        apply_stamp(&mut object, setting.entry, &setting.stamp)?;
+        let departure = Departure { policy: settings.policies.delete, order: settings.delete_order };
+        applyset::set(&mut object, "labels", applyset::PART_OF, setting.set.clone());
+        applyset::set(&mut object, "annotations", keys::DELETION, departure.to_text(&self.identity));
+        applyset::set(&mut object, "annotations", keys::DIGEST, self.digest.clone());
+        if let Some(signer) = &setting.stamp.signer {
+            prove(&mut object, signer, &reference.kind);
+        }
+        Ok(object)
+    }
 }
 
 /// What has the identity on the cluster.
@@ -167,7 +187,7 @@ impl Member {
     /// An object that the manifests render. Nothing is known of it on the cluster.
     pub(super) fn wanted(rendered: Rendered) -> Self {
         Self {
-            kind: rendered.kind.clone(),
+            kind: rendered.draft.reference.kind.clone(),
             identity: rendered.identity.clone(),
             wanted: Some(rendered),
             live: Live::Absent,
@@ -186,13 +206,13 @@ impl Member {
     pub(super) fn object(&self) -> Option<&Value> {
         match &self.live {
             Live::Member(version) => Some(version.object()),
-            Live::Absent | Live::Other(..) => self.wanted.as_ref().map(|rendered| &rendered.object),
+            Live::Absent | Live::Other(..) => self.wanted.as_ref().map(|rendered| &rendered.draft.object),
         }
     }
 
     /// How long a rendered object is not applied again; `None` for others, and for an object that is written once.
     pub(super) fn interval(&self) -> Option<SignedDuration> {
-        let policies = self.wanted.as_ref()?.settings.policies;
+        let policies = self.wanted.as_ref()?.draft.settings.policies;
         (policies.reconcile != Reconcile::Once).then_some(policies.reapply)
     }
 
@@ -216,7 +236,7 @@ impl Member {
     pub(super) fn decide(&mut self, intent: Intent, circumstances: Circumstances<'_>) {
         let Circumstances { is_completed, is_to_be_purged, is_due_again, waits_for } = circumstances;
         let wanted = self.wanted.as_ref().map(|rendered| Wanted {
-            policies: rendered.settings.policies,
+            policies: rendered.draft.settings.policies,
             digest: &rendered.digest,
             is_completed,
             is_to_be_purged,
@@ -262,25 +282,32 @@ impl Member {
         }
     }
 
-    /// The command that carries the decision out; `None` if nothing is to be written.
-    pub(super) fn command(&self, at: &Destination) -> Option<Command> {
+    /// The command that carries the decision out; `None` if nothing is to be written, or if the object cannot be stamped, which
+    /// is its failure then.
+    pub(super) fn command(&mut self, setting: &Setting<'_>) -> Option<Command> {
+        let desired = match &self.verdict.as_ref()?.1 {
+            Decision::Create | Decision::Update(_) | Decision::Recreate => self.wanted.as_ref()?.stamped(setting),
+            Decision::Delete(_) | Decision::Disown(_) => Ok(Value::Null),
+            Decision::Wait(_) | Decision::Skip(_) | Decision::Taken(_) => return None,
+        };
+        let desired = desired.map_err(|failure| self.fail(failure)).ok()?;
+        let at = &setting.destination;
         let destination = || at.clone();
-        let desired = || self.wanted.as_ref().map(|rendered| rendered.object.clone());
         let live = match &self.live {
             Live::Absent => None,
             Live::Member(version) | Live::Other(version, _) => Some(version),
         };
         match &self.verdict.as_ref()?.1 {
-            Decision::Create => Some(Command::Create { destination: destination(), desired: desired()? }),
+            Decision::Create => Some(Command::Create { destination: destination(), desired }),
             Decision::Update(_) => {
                 let live = live?;
                 let target = self.target(live, at);
-                let policy = self.wanted.as_ref()?.settings.policies.update;
-                Some(Command::Update { desired: desired()?, mode: policy.mode(), target, live: live.clone() })
+                let policy = self.wanted.as_ref()?.draft.settings.policies.update;
+                Some(Command::Update { desired, mode: policy.mode(), target, live: live.clone() })
             }
             Decision::Recreate => {
                 let targets = vec![self.target(live?, at)];
-                Some(Command::Recreate { destination: destination(), desired: desired()?, targets })
+                Some(Command::Recreate { destination: destination(), desired, targets })
             }
             Decision::Delete(_) => {
                 let targets = vec![self.target(live?, at)];
@@ -412,7 +439,7 @@ impl Member {
             return Some(judgement);
         }
         let none = Hints::default();
-        let hints = self.wanted.as_ref().map_or(&none, |rendered| &rendered.hints);
+        let hints = self.wanted.as_ref().map_or(&none, |rendered| &rendered.draft.hints);
         Some(judge(version.object(), hints, now))
     }
 
@@ -434,7 +461,7 @@ impl Member {
 
     /// The wave after which the object is deleted although it is wanted; none if it stays.
     pub(super) fn purge_order(&self) -> Option<i16> {
-        self.wanted.as_ref()?.settings.purge_order
+        self.wanted.as_ref()?.draft.settings.purge_order
     }
 
     /// Whether nothing of this identity was found.

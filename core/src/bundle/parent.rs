@@ -157,11 +157,13 @@ impl Parent {
     }
 
     /// Drops all places but these: those of the objects that are left after a complete pass.
-    pub fn shrink(&mut self, kinds: &BTreeSet<GroupKind>, namespaces: &BTreeSet<String>) {
+    pub fn shrink(&mut self, kinds: &BTreeSet<&GroupKind>, namespaces: &BTreeSet<&str>) {
         self.contents.group_kinds.retain(|kind| kinds.contains(kind));
-        self.contents.namespaces.retain(|namespace| *namespace == self.namespace || namespaces.contains(namespace));
+        self.contents
+            .namespaces
+            .retain(|namespace| *namespace == self.namespace || namespaces.contains(namespace.as_str()));
         self.memory.kinds.retain(|kind, _| kinds.contains(kind));
-        self.memory.namespaces.retain(|namespace| namespaces.contains(namespace));
+        self.memory.namespaces.retain(|namespace| namespaces.contains(namespace.as_str()));
     }
 
     /// Notes that an object is about to be created that serves once, or where no member was. The write that follows is fenced: of
@@ -173,7 +175,11 @@ impl Parent {
     }
 
     /// Forgets the objects that have served but are no longer wanted, or are wanted with another digest.
-    pub fn keep_completed(&mut self, wanted: &BTreeMap<String, &str>) {
+    pub fn keep_completed<'r>(&mut self, wanted: impl Iterator<Item = (&'r Identity, &'r str)>) {
+        if self.memory.completed.is_empty() {
+            return;
+        }
+        let wanted: BTreeMap<String, &str> = wanted.map(|(identity, digest)| (identity.to_string(), digest)).collect();
         self.memory
             .completed
             .retain(|identity, known| wanted.get(identity).is_some_and(|digest| short(digest) == *known));
@@ -182,7 +188,8 @@ impl Parent {
     /// Whether an object with this digest has served.
     #[must_use]
     pub fn is_completed(&self, identity: &Identity, digest: &str) -> bool {
-        self.memory.completed.get(&identity.to_string()).is_some_and(|known| *known == short(digest))
+        let completed = &self.memory.completed;
+        !completed.is_empty() && completed.get(&identity.to_string()).is_some_and(|known| *known == short(digest))
     }
 
     /// Remembers that an object with this digest has served. This is stored before the object is deleted, so that neither a crash

@@ -1,7 +1,7 @@
 //! Renders the manifests of a bundle to its objects.
 //!
-//! In: the bundle, and the variables of an event. Out: the objects in the order of the manifests, not yet prepared: each is a
-//! mapping with a kind, but it may lack a name. Fails: with everything that is wrong, each with the place of its manifest. An
+//! In: the bundle, and the variables of an event. Out: the objects in the order of the manifests, not yet prepared: each that was
+//! not drafted when the task was loaded is a mapping with a kind, but it may lack a name. Fails: with everything that is wrong, each with the place of its manifest. An
 //! error never quotes a manifest, which may be a Secret.
 //!
 //! A text holds any number of YAML documents. A document without content is left out, so that a condition in a template
@@ -9,6 +9,7 @@
 
 use serde_json::{Map, Value};
 
+use super::prepare::Source;
 use crate::keys;
 use crate::manifest::parse_all;
 use crate::task::{Bundle, Manifest};
@@ -19,20 +20,20 @@ use lifecycle_language::scope::Scope;
 /// # Errors
 /// A manifest does not render, is no YAML, holds a value that would change its structure, or holds something that is no
 /// object.
-pub fn render(bundle: &Bundle, scope: &Scope) -> Result<Vec<Value>, Vec<String>> {
+pub fn render(bundle: &Bundle, scope: &Scope) -> Result<Vec<Source>, Vec<String>> {
     let (mut objects, mut faults) = (Vec::new(), Vec::new());
     for (index, manifest) in bundle.manifests.iter().enumerate() {
+        if let Some(Some(drafts)) = bundle.drafts.get(index) {
+            objects.extend(drafts.iter().cloned().map(Source::Drafted));
+            continue;
+        }
         let place = format!("manifests[{index}]");
-        let rendered = match bundle.parsed.get(index) {
-            Some(Some(documents)) => Ok(documents.clone()),
-            Some(None) | None => documents(manifest, scope),
-        };
-        match rendered {
+        match documents(manifest, scope) {
             Ok(documents) => {
                 for (place, object) in objects_of(documents, &place) {
                     let of_object = self::faults(&object).into_iter();
                     faults.extend(of_object.map(|fault| format!("{place}: {}; {}", fault.message, fault.help)));
-                    objects.push(object);
+                    objects.push(Source::Rendered(object));
                 }
             }
             Err(cause) => faults.push(format!("{place}: {cause}")),

@@ -114,18 +114,18 @@ impl Report {
     /// What `resources.<name>` shows of the objects to expressions.
     #[must_use]
     pub fn shown(&self) -> Value {
-        let objects: Vec<Value> = self.objects.iter().map(ObjectReport::shown).collect();
+        // The macro `json!` would copy these values.
         let drifted = self.objects.iter().filter_map(|object| Some((object, object.effect.drift()?)));
         let drift = drifted.map(|(object, fields)| json!({ "object": object.identity.to_string(), "fields": fields }));
-        let waves: Vec<Value> = self.steps.iter().map(|step| self.wave(step)).collect();
-        json!({
-            "applied": self.is_applied(),
-            "ready": self.is_complete(),
-            "why": self.stopped.clone().unwrap_or_default(),
-            "objects": objects,
-            "waves": waves,
-            "drift": drift.collect::<Vec<_>>(),
-        })
+        let values: [(&str, Value); 6] = [
+            ("applied", self.is_applied().into()),
+            ("ready", self.is_complete().into()),
+            ("why", self.stopped.clone().unwrap_or_default().into()),
+            ("objects", self.objects.iter().map(ObjectReport::shown).collect()),
+            ("waves", self.steps.iter().map(|step| self.wave(step)).collect()),
+            ("drift", drift.collect()),
+        ];
+        values.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
     }
 }
 

@@ -108,7 +108,7 @@ pub struct Session<'t> {
     intent: Intent,
     members: Vec<Member>,
     parent: Parent,
-    /// The UIDs of the members that were found.
+    /// The UIDs of the members that were found, if inspections have to know them.
     uids: BTreeSet<String>,
     /// The kinds and namespaces in which members were found.
     inhabited: BTreeSet<(GroupKind, Option<String>)>,
@@ -139,7 +139,8 @@ pub struct Session<'t> {
 }
 
 impl<'t> Session<'t> {
-    /// Begins a pass with the rendered objects, and what the lists of the parent's kinds found.
+    /// Begins a pass with the rendered objects, what the lists of the parent's kinds found, and the parent, which has
+    /// [grown](Parent::grow) by the places of these objects.
     #[must_use]
     pub fn new(
         setting: Setting<'t>,
@@ -150,12 +151,16 @@ impl<'t> Session<'t> {
     ) -> Self {
         let FoundMembers { versions: found, unread } = found;
         let Gathered { members, foreign, lost } = gather(&setting, rendered, found);
-        let uids = members.iter().filter_map(Member::uid).map(str::to_owned).collect();
-        let inhabited = members.iter().filter(|member| member.exists()).map(|member| place(&member.identity)).collect();
+        let places = members.iter().filter(|member| member.exists()).map(|member| place(&member.identity));
+        let inhabited: BTreeSet<_> = places.collect();
+        let inhabited = inhabited.into_iter().map(|(kind, namespace)| (kind.clone(), namespace.map(str::to_owned)));
+        let inhabited = inhabited.collect();
         let steps: VecDeque<Step> =
             Planning { setting: &setting, members: &members, foreign: &foreign, unread: &unread, intent }
                 .steps()
                 .into();
+        let inspects = steps.iter().any(|step| !step.inspections.is_empty());
+        let uids = members.iter().filter(|_| inspects).filter_map(Member::uid).map(str::to_owned).collect();
         let named = steps.iter().filter(|step| !step.members.is_empty());
         let mut session = Self {
             names: named.map(|step| Arc::clone(&step.name)).collect(),
@@ -195,12 +200,8 @@ impl<'t> Session<'t> {
             self.is_over = true;
             return self.stop(&obstacle);
         }
-        for rendered in self.members.iter().filter_map(|member| member.wanted.as_ref()) {
-            self.parent.grow(&rendered.kind, rendered.identity.namespace.as_deref());
-        }
         let wanted = self.members.iter().filter_map(|member| member.wanted.as_ref());
-        let wanted = wanted.map(|it| (it.identity.to_string(), it.digest.as_str())).collect();
-        self.parent.keep_completed(&wanted);
+        self.parent.keep_completed(wanted.map(|it| (&it.identity, it.digest.as_str())));
         self.note_due();
     }
 
@@ -326,8 +327,10 @@ impl<'t> Session<'t> {
         let Some(step) = self.steps.front().filter(|step| step.act == Act::Apply && !self.has_written_parent) else {
             return;
         };
+        let inhabited = self.inhabited.iter().map(|(kind, namespace)| (kind, namespace.as_deref()));
+        let inhabited: BTreeSet<_> = inhabited.collect();
         let is_new = step.members.iter().map(|(_, index)| &self.members[*index]).any(|member| {
-            let is_first = || !self.inhabited.contains(&place(&member.identity));
+            let is_first = || !inhabited.contains(&place(&member.identity));
             member.is_absent() && !self.has_served(member) && (member.purge_order().is_some() || is_first())
         });
         if is_new {
@@ -367,7 +370,7 @@ impl<'t> Session<'t> {
             member.decide(self.intent, circumstances);
             self.decided.insert(index);
             self.handled_in[index] = Some(Arc::clone(&step.name));
-            if let Some(command) = member.command(&self.setting.destination) {
+            if let Some(command) = member.command(&self.setting) {
                 self.asked.push(Asked::Member(index));
                 commands.push(command);
             }
@@ -501,8 +504,9 @@ impl<'t> Session<'t> {
             return Next::Done;
         }
         if self.stopped.is_none() {
-            let kinds = self.members.iter().map(|member| member.identity.kind.clone()).collect();
-            let namespaces = self.members.iter().filter_map(|member| member.identity.namespace.clone()).collect();
+            let (kinds, namespaces): (_, BTreeSet<_>) =
+                self.members.iter().map(|member| place(&member.identity)).unzip();
+            let namespaces = namespaces.into_iter().flatten().collect();
             self.parent.shrink(&kinds, &namespaces);
         }
         if self.parent.is_changed() { Next::WriteParent } else { Next::Done }
@@ -539,8 +543,8 @@ impl<'t> Session<'t> {
     }
 }
 
-fn place(identity: &Identity) -> (GroupKind, Option<String>) {
-    (identity.kind.clone(), identity.namespace.clone())
+fn place(identity: &Identity) -> (&GroupKind, Option<&str>) {
+    (&identity.kind, identity.namespace.as_deref())
 }
 
 /// What a pass begins with.
@@ -565,13 +569,14 @@ fn gather(setting: &Setting<'_>, rendered: Vec<Rendered>, found: Vec<Version>) -
         let object = ObjectRef::of(version.object());
         let (kind, identity) = (object.kind.clone(), Identity::from(object));
         // The API server dropped the namespace that the manifest of a cluster-scoped object wrote.
-        let is_placed = |member: &&mut Member| {
-            identity.namespace.is_none()
-                && (&member.identity.kind, &member.identity.name) == (&identity.kind, &identity.name)
-        };
-        if let Some(member) = members.iter_mut().filter(|member| member.wanted.is_some()).find(is_placed) {
-            member.live = setting.owner_of(version);
-            continue;
+        if identity.namespace.is_none() {
+            let is_same = |member: &&mut Member| {
+                (&member.identity.kind, &member.identity.name) == (&identity.kind, &identity.name)
+            };
+            if let Some(member) = members.iter_mut().filter(|member| member.wanted.is_some()).find(is_same) {
+                member.live = setting.owner_of(version);
+                continue;
+            }
         }
         match indexes.entry(identity) {
             Entry::Occupied(index) => members[*index.get()].live = setting.owner_of(version),

@@ -72,14 +72,18 @@ impl Setting<'_> {
         is_parent.then(|| "it is the bundle's own ConfigMap; give the object or the bundle another name".to_owned())
     }
 
-    /// Whether the owner's label of an object is that of the bundle.
-    pub(super) fn is_owner_label(&self, key: &str, object: &impl Described) -> bool {
-        let expected = match key {
+    /// The value of one of the labels of the bundle's owner.
+    pub(super) fn owner(&self, key: &str) -> &str {
+        match key {
             keys::ADAPTER => self.stamp.adapter.as_str(),
             keys::RESOURCE_ID => self.stamp.resource_id.as_str(),
             _ => self.entry,
-        };
-        object.label(key) == Some(expected)
+        }
+    }
+
+    /// Whether the owner's label of an object is that of the bundle.
+    pub(super) fn is_owner_label(&self, key: &str, object: &impl Described) -> bool {
+        object.label(key) == Some(self.owner(key))
     }
 
     /// What an object with the set's label is that the manifests do not render. Operators and people copy labels and

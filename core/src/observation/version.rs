@@ -38,7 +38,7 @@ impl Version {
         &self.object
     }
 
-    /// The object's `metadata.managedFields`, which [`Version::new`] took out of the object.
+    /// The object's `metadata.managedFields`, which [`Version::new`] took out of the object: a list, or its JSON as a text.
     #[must_use]
     pub fn managed_fields(&self) -> Option<&Value> {
         self.managed_fields.as_ref()

@@ -113,7 +113,7 @@ impl Beginning<'_> {
         let kind = GroupKind::new(&kind.group, &kind.kind);
         let mut services = self.rendered.iter().filter(|rendered| rendered.identity.kind.is_api_service());
         services.any(|rendered| {
-            TypePattern::introduced_by(&rendered.identity.kind, &rendered.object)
+            TypePattern::introduced_by(&rendered.identity.kind, &rendered.draft.object)
                 .is_some_and(|types| types.matches(&kind))
         })
     }
@@ -253,7 +253,7 @@ impl<'t> Planner<'t> {
             Err(failure) => return Err(failure),
         };
         for object in &rendered {
-            parent.grow(&object.kind, object.identity.namespace.as_deref());
+            parent.grow(&object.draft.reference.kind, object.identity.namespace.as_deref());
         }
         let label = BTreeMap::from([(applyset::PART_OF.to_owned(), setting.set.clone())]);
         let query = |(kind, namespace)| Query {

@@ -11,6 +11,7 @@ use super::Cluster;
 use crate::call::{Call, Verb};
 use crate::error::{Error, ErrorKind};
 use crate::fence::Fence;
+use crate::managed_fields::unpack;
 use crate::migration::{self, Takeover};
 use crate::request;
 
@@ -102,7 +103,8 @@ impl Cluster {
     }
 
     /// Moves the fields that the field manager, or one of its former names, wrote with the operation `Update`
-    /// to its operation `Apply`; with [`Takeover::OwnAndKubectl`], those of kubectl, too.
+    /// to its operation `Apply`; with [`Takeover::OwnAndKubectl`], those of kubectl, too. `managed_fields` is the list, or its JSON as a
+    /// text, as [`Pages`](crate::Pages) return it.
     ///
     /// Without this migration, its next apply would keep fields that the manifest no longer contains.
     ///
@@ -119,6 +121,7 @@ impl Cluster {
         managed_fields: &Value,
         takeover: Takeover,
     ) -> Result<Option<String>, Error> {
+        let managed_fields = &*unpack(managed_fields);
         let migrated = migration::migrate(managed_fields, &self.field_manager, self.former_managers, takeover);
         let Some(migrated) = migrated else {
             return Ok(None);

@@ -52,7 +52,8 @@ impl Settings {
     /// # Errors
     /// One [`Fault`] for each bad value, so that an author mends all of them at once.
     pub fn read(object: &Value, prefix: &str, defaults: &Policies) -> Result<Self, Vec<Fault>> {
-        let mut reader = Reader { object, prefix, faults: Vec::new() };
+        let annotations = object.get("metadata").and_then(|metadata| metadata.get("annotations"));
+        let mut reader = Reader { annotations, prefix, faults: Vec::new() };
         let settings = Self {
             policies: Policies {
                 adoption: reader.policy("adoption-policy", defaults.adoption),
@@ -72,7 +73,7 @@ impl Settings {
 
 /// Reads one annotation after the other, and collects what is wrong with them.
 struct Reader<'a> {
-    object: &'a Value,
+    annotations: Option<&'a Value>,
     prefix: &'a str,
     faults: Vec<Fault>,
 }
@@ -85,8 +86,9 @@ impl Reader<'_> {
 
     /// The value of an annotation; none if the annotation is absent or, with a fault, if the value is bad.
     fn value<T>(&mut self, name: &str, parse: impl FnOnce(&str) -> Result<T, String>) -> Option<T> {
+        let annotations = self.annotations?;
         let key = format!("{}/{name}", self.prefix);
-        let value = self.object.pointer("/metadata/annotations")?.get(&key)?;
+        let value = annotations.get(&key)?;
         // An order without quotes is a number in YAML, and the API server accepts text alone.
         let text = value.as_str().ok_or_else(|| "write it as text, in quotes".to_owned());
         match text.and_then(parse) {

@@ -20,7 +20,7 @@ fn inline(object: &Value) -> Manifest {
 fn rendered(manifests: Vec<Manifest>, x: &str) -> Result<Vec<Value>, Vec<String>> {
     let bundle = Bundle {
         manifests,
-        parsed: Vec::new(),
+        drafts: Vec::new(),
         namespace: Template::parse("default").unwrap(),
         policies: Policies { reapply: SignedDuration::ZERO, ..Policies::default() },
         creates_namespaces: true,
@@ -32,7 +32,12 @@ fn rendered(manifests: Vec<Manifest>, x: &str) -> Result<Vec<Value>, Vec<String>
     };
     let mut scope = Scope::new(Timestamp::UNIX_EPOCH);
     scope.set("x", json!(x));
-    render(&bundle, &scope)
+    let objects = render(&bundle, &scope)?;
+    let value = |object| match object {
+        Source::Rendered(object) => object,
+        Source::Drafted(draft) => draft.object.clone(),
+    };
+    Ok(objects.into_iter().map(value).collect())
 }
 
 fn pod(name: &str) -> Value {

@@ -16,7 +16,6 @@ use crate::bundle::order::managed::{ManagedTypes, TypePattern};
 use crate::bundle::order::{Place, Wave, waves};
 use crate::bundle::setting::Setting;
 use crate::bundle::table::Intent;
-use crate::object_ref::ObjectRef;
 
 /// What happens to the objects of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -139,10 +138,10 @@ impl Planning<'_> {
 
     /// The waves of the wanted objects, by `apply-order`.
     fn waves(&self) -> Vec<Step> {
-        let managed = self.managed(self.members.iter().filter_map(|member| Some(&member.wanted.as_ref()?.object)));
+        let managed = self.managed(|member| Some(&member.wanted.as_ref()?.draft.object));
         let waves = waves(self.indexes(|member| member.wanted.is_some()), |index| {
             let member = &self.members[*index];
-            let order = member.wanted.as_ref().map(|rendered| rendered.settings.apply_order).unwrap_or_default();
+            let order = member.wanted.as_ref().map(|rendered| rendered.draft.settings.apply_order).unwrap_or_default();
             Place::to_apply(&member.identity.kind, order, &managed)
         });
         let last = waves.last().map(|wave| wave.order);
@@ -154,7 +153,7 @@ impl Planning<'_> {
             // An object serves in its own wave, also if it may be purged after an earlier one.
             let is_over = |index: &usize| {
                 let member = &self.members[*index];
-                let applied_in = member.wanted.as_ref().map(|rendered| rendered.settings.apply_order);
+                let applied_in = member.wanted.as_ref().map(|rendered| rendered.draft.settings.apply_order);
                 applied_in.is_some_and(|apply| apply <= order) && member.purge_order().is_some_and(|it| it <= order)
             };
             let (served, others) = unpurged.into_iter().partition(|index| last == Some(order) || is_over(index));
@@ -171,7 +170,7 @@ impl Planning<'_> {
     /// whatever is in one goes with it. So do the instances of a type, which are looked at once more: a member among them may
     /// have become somebody else's since the guard.
     fn removals(&self, to_go: Vec<usize>) -> Vec<Step> {
-        let managed = self.managed(self.members.iter().filter_map(Member::object));
+        let managed = self.managed(Member::object);
         let is_namespace = |index: &usize| self.members[*index].identity.kind.is_namespace();
         let (namespaces, others): (Vec<usize>, Vec<usize>) = to_go.into_iter().partition(is_namespace);
         let mut steps = Vec::new();
@@ -194,12 +193,9 @@ impl Planning<'_> {
     }
 
     /// The types whose instances wait for them, and go before them.
-    fn managed<'o>(&self, objects: impl Iterator<Item = &'o Value>) -> ManagedTypes {
-        let introduced = objects.filter_map(|object| {
-            let kind = Identity::from(ObjectRef::of(object)).kind;
-            TypePattern::introduced_by(&kind, object)
-        });
-        introduced.chain(self.setting.managed_types.iter().cloned()).collect()
+    fn managed(&self, object: impl Fn(&Member) -> Option<&Value>) -> ManagedTypes {
+        let introduced = |member: &Member| TypePattern::introduced_by(&member.identity.kind, object(member)?);
+        self.members.iter().filter_map(introduced).chain(self.setting.managed_types.iter().cloned()).collect()
     }
 }
 

@@ -126,7 +126,7 @@ impl World {
         let rendered = prepare(self.manifests.clone(), &setting).unwrap();
         let rendered: Vec<Rendered> = if intent == Intent::Apply || live.is_none() { rendered } else { Vec::new() };
         for it in &rendered {
-            parent.grow(&it.kind, it.identity.namespace.as_deref());
+            parent.grow(&it.draft.reference.kind, it.identity.namespace.as_deref());
         }
         let rendered = if intent == Intent::Apply { rendered } else { Vec::new() };
         let labels = BTreeMap::from([(applyset::PART_OF.to_owned(), setting.set.clone())]);

@@ -213,7 +213,7 @@ fn bad_object_keeps_the_whole_bundle_from_being_written() {
     let failed = pass(&task, &mut store, 1, &[]);
     assert!(failed.calls.is_empty());
     let failure = failed.outcomes[0].failure().unwrap();
-    assert!(failure.message.contains("ConfigMap team/bad: the annotation `hyperfleet.io/apply-order`"), "{failure}");
+    assert!(failure.message.contains("ConfigMap bad: the annotation `hyperfleet.io/apply-order`"), "{failure}");
 }
 
 #[test]

@@ -1,17 +1,19 @@
 //! Compiles `bundle`: the manifests and policies of a set of objects, and the parent, which is the entry's own object.
 
 use std::str::FromStr as _;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::check::{Checker, Key, Place};
 use super::manifest::{Written, read, tree};
+use crate::bundle::draft::Draft;
 use crate::bundle::identity::GroupKindError;
 use crate::bundle::member::Rendered;
 use crate::bundle::order::managed::TypePattern;
 use crate::bundle::policy::{self, Policies, Policy, Settings};
-use crate::bundle::prepare::prepare;
+use crate::bundle::prepare::{Source, prepare};
 use crate::bundle::ready::{OBJECT, Rule};
 use crate::bundle::render::{faults, is_list, objects_of};
 use crate::bundle::session::Setting;
@@ -139,12 +141,8 @@ pub(super) fn compile(
     let (name, namespace) = (name?, namespace?);
     let parent = parent(&name, &namespace);
     let manifests = manifests?;
-    let parsed = manifests.iter().map(|manifest| match manifest {
-        Manifest::Text(template) => template.as_literal().and_then(|text| parse_all(text).ok()),
-        Manifest::Inline(_) => None,
-    });
     let mut bundle = Bundle {
-        parsed: parsed.collect(),
+        drafts: Vec::new(),
         known: Vec::new(),
         has_others: false,
         manifests,
@@ -155,7 +153,7 @@ pub(super) fn compile(
         ready: ready?,
         prefix: prefix?,
     };
-    (bundle.known, bundle.has_others) = known_objects(checker, entry, &bundle, place);
+    draft_objects(checker, entry, &mut bundle, place);
     Some((parent, bundle))
 }
 
@@ -316,23 +314,29 @@ fn ready(checker: &mut Checker<'_>, specs: &[ReadySpec], place: &Place<'_>) -> O
     specs.iter().enumerate().map(rule).collect::<Vec<_>>().into_iter().collect()
 }
 
-/// Reports what keeps the objects whose identity no event decides from being written, as preparing them does.
-fn known_objects(
-    checker: &mut Checker<'_>,
-    entry: &str,
-    bundle: &Bundle,
-    place: &Place<'_>,
-) -> (Vec<KnownObject>, bool) {
-    let mut has_others = false;
-    let mut objects = Vec::new();
+/// Drafts the objects that are the same for every event, and reports what keeps them from being written, and the others whose
+/// identity no event decides.
+fn draft_objects(checker: &mut Checker<'_>, entry: &str, bundle: &mut Bundle, place: &Place<'_>) {
+    let (mut sources, mut faults) = (Vec::new(), Vec::new());
     for manifest in &bundle.manifests {
-        let trees = manifest.structures();
-        has_others |= trees.is_empty();
-        for tree in trees.iter().filter(|tree| !matches!(tree.part(&[]), Part::Literal(value) if is_blank(value))) {
-            let object = skeleton(tree, &bundle.prefix);
-            has_others |= object.is_none();
-            objects.extend(object);
+        let drafts = literal_documents(manifest).map(|documents| {
+            let objects = objects_of(documents, "").into_iter();
+            let drafts = objects.map(|(_, object)| Draft::new(object, &bundle.prefix, &bundle.policies));
+            let drafts: Vec<Arc<Draft>> =
+                drafts.filter_map(|it| it.map_err(|found| faults.extend(found)).ok()).map(Arc::new).collect();
+            sources.extend(drafts.iter().cloned().map(Source::Drafted));
+            drafts
+        });
+        if drafts.is_none() {
+            let trees = manifest.structures();
+            bundle.has_others |= trees.is_empty();
+            for tree in trees.iter().filter(|tree| !matches!(tree.part(&[]), Part::Literal(value) if is_blank(value))) {
+                let object = skeleton(tree, &bundle.prefix);
+                bundle.has_others |= object.is_none();
+                sources.extend(object.map(Source::Rendered));
+            }
         }
+        bundle.drafts.push(drafts);
     }
     let stamp = Stamp {
         adapter: "adapter".to_owned(),
@@ -356,15 +360,24 @@ fn known_objects(
         ready: &bundle.ready,
         now: Timestamp::UNIX_EPOCH,
     };
-    let known = prepare(objects, &setting).unwrap_or_else(|faults| {
-        faults.into_iter().for_each(|fault| checker.error(&place.key("manifests"), fault));
-        Vec::new()
+    let known = prepare(sources, &setting).map_err(|found| faults.extend(found)).unwrap_or_default();
+    faults.into_iter().for_each(|fault| checker.error(&place.key("manifests"), fault));
+    let known = known.into_iter().map(|Rendered { identity, draft, .. }| {
+        let introduces = TypePattern::introduced_by(&identity.kind, &draft.object);
+        KnownObject { identity, settings: draft.settings.clone(), introduces }
     });
-    let known = known.into_iter().map(|Rendered { identity, settings, object, .. }| {
-        let introduces = TypePattern::introduced_by(&identity.kind, &object);
-        KnownObject { identity, settings, introduces }
-    });
-    (known.collect(), has_others)
+    bundle.known = known.collect();
+}
+
+/// The documents of a manifest without templates; none for another.
+fn literal_documents(manifest: &Manifest) -> Option<Vec<Value>> {
+    match manifest {
+        Manifest::Text(template) => parse_all(template.as_literal()?).ok(),
+        Manifest::Inline(tree) => match tree.part(&[]) {
+            Part::Literal(value) => Some(vec![value.clone()]),
+            Part::Absent | Part::Template(_) | Part::Uncertain => None,
+        },
+    }
 }
 
 fn is_blank(value: &Value) -> bool {

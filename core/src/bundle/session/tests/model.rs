@@ -277,7 +277,7 @@ impl Model {
         let state = |place: usize| {
             let rendered = prepare(vec![self.manifest(place)], &self.world.setting());
             let rendered = rendered.map_err(|faults| anyhow::anyhow!("{faults:?}"))?.remove(0);
-            let has_served = parent.is_completed(&ObjectRef::of(&rendered.object).into(), &rendered.digest);
+            let has_served = parent.is_completed(&rendered.identity, &rendered.digest);
             let live = before.iter().find(|object| object["metadata"]["name"] == name(place));
             let is_ready = live.is_some_and(|object| self.is_member(object) && self.says_ready(place, object));
             Ok((place, self.shapes[place].apply_order, is_ready || has_served))

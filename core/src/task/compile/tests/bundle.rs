@@ -242,14 +242,21 @@ fn objects_that_no_event_decides_are_checked_as_before_a_write() {
 }
 
 #[test]
-fn text_without_templates_is_parsed_when_the_file_is_loaded() {
-    let task = compiled_task(&of_manifest("|\n          {apiVersion: v1, kind: Pod, metadata: {name: a}}"));
-    assert_eq!(
-        bundle(&task).1.parsed,
-        [Some(vec![json!({ "apiVersion": "v1", "kind": "Pod", "metadata": { "name": "a" } })])]
-    );
-    let task = compiled_task(&of_manifest("|\n          {apiVersion: v1, kind: Pod, metadata: {name: \"{{ .id }}\"}}"));
-    assert_eq!(bundle(&task).1.parsed, [None]);
+fn objects_of_a_manifest_without_templates_are_drafted_when_the_file_is_loaded() {
+    let cases = [
+        ("{apiVersion: v1, kind: Pod, metadata: {name: a}}", Some(1)),
+        ("{apiVersion: v1, kind: Pod, metadata: {name: \"{{ .id }}\"}}", None),
+        ("{apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: Pod, metadata: {name: a}}]}", Some(1)),
+    ];
+    for (manifest, expected) in cases {
+        for form in ["", "|\n          "] {
+            let task = compiled_task(&of_manifest(&format!("{form}{manifest}")));
+            let bundle = bundle(&task).1;
+            let drafts: Vec<_> = bundle.drafts.iter().map(|drafts| drafts.as_ref().map(Vec::len)).collect();
+            assert_eq!(drafts, [expected], "{form}{manifest}");
+            assert_eq!(bundle.known.len(), 1, "{form}{manifest}");
+        }
+    }
 }
 
 #[test]
