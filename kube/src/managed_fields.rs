@@ -27,9 +27,9 @@ impl<'de, const KEPT: bool> Deserialize<'de> for Json<KEPT> {
 
 /// The value of a member `managedFields` that may be a text; null if the text is no JSON.
 pub(crate) fn unpack(managed_fields: &Value) -> Cow<'_, Value> {
-    match managed_fields {
-        Value::String(text) => Cow::Owned(serde_json::from_str(text).unwrap_or_default()),
-        value => Cow::Borrowed(value),
+    match managed_fields.as_str() {
+        Some(text) => Cow::Owned(serde_json::from_str(text).unwrap_or_default()),
+        None => Cow::Borrowed(managed_fields),
     }
 }
 
