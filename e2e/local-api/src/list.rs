@@ -87,9 +87,8 @@ impl ListQuery {
         })
     }
 
-    /// Appends the order and the limits of the page. Among equals the id decides: no page repeats or omits a resource
-    /// that another page has.
-    pub fn push(&self, query: &mut QueryBuilder<Postgres>) {
+    /// Appends the order. Among equals the id decides: no page repeats or omits a resource that another page has.
+    pub fn push_order(&self, query: &mut QueryBuilder<Postgres>) {
         query.push(" ORDER BY ");
         for (column, direction) in &self.order {
             let direction = match direction {
@@ -99,7 +98,6 @@ impl ListQuery {
             query.push(format_args!("r.{} {direction}, ", column.name));
         }
         query.push("r.id");
-        self.page.push(query);
     }
 
     /// Builds the list document of the page's items, projected. `total` counts the items of all pages.

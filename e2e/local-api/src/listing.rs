@@ -36,8 +36,12 @@ impl Api {
         restrict(&mut counting, query, scope);
         let total: i64 = counting.build_query_scalar().persistent(false).fetch_one(&mut *transaction).await?;
         let mut reading = QueryBuilder::<Postgres>::new(SELECT);
+        // Documents are built for the resources of the page alone, and not for all that come before it.
+        reading.push(" WHERE r.id IN (SELECT r.id FROM resources r");
         restrict(&mut reading, query, scope);
-        query.push(&mut reading);
+        query.push_order(&mut reading);
+        query.page.push(&mut reading);
+        query.push_order(reading.push(")"));
         let found: Vec<(Json<Resource>,)> =
             reading.build_query_as().persistent(false).fetch_all(&mut *transaction).await?;
         transaction.commit().await?;

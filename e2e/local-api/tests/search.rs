@@ -183,7 +183,8 @@ async fn pages_follow_the_order_and_the_id_decides_among_equals() -> anyhow::Res
     for (text, expected) in cases {
         let mut query = QueryBuilder::new("SELECT r.id FROM resources r");
         let list = ListQuery::parse(&text.replace(' ', "%20")).map_err(|problem| anyhow::anyhow!("{problem:?}"))?;
-        list.push(&mut query);
+        list.push_order(&mut query);
+        list.page.push(&mut query);
         let ids: Vec<String> = query.build_query_scalar().fetch_all(&mut connection).await?;
         assert_eq!(ids.concat(), expected, "{text}");
     }

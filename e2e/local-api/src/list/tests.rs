@@ -6,7 +6,9 @@ use super::*;
 
 fn tail(query: &str) -> String {
     let mut sql = QueryBuilder::new("");
-    ListQuery::parse(query).unwrap_or_else(|problem| panic!("{query}: {}", problem.detail())).push(&mut sql);
+    let query = ListQuery::parse(query).unwrap_or_else(|problem| panic!("{query}: {}", problem.detail()));
+    query.push_order(&mut sql);
+    query.page.push(&mut sql);
     sql.into_string()
 }
 
