@@ -2,7 +2,7 @@
 "use strict";
 const content = document.getElementById("content");
 const state = document.getElementById("live");
-let source, patience = 60_000, heard = 0, marked = null;
+let source, patience = 60_000, heard = 0, failures = 0, marked = null;
 const say = (text) => { if (state.textContent !== text) state.textContent = text; };
 
 // Makes a node like another one that is alike, and leaves in place what they share: focus, what is typed, what a screen reader has read.
@@ -42,6 +42,7 @@ const show = (html) => {
 // Whoever marks text wants to copy it: the page goes on when nothing is marked.
 const take = (html) => {
   heard = Date.now();
+  failures = 0;
   if (String(getSelection())) { marked = html ?? marked; return say("Paused while text is marked"); }
   if (html ?? marked) show(html ?? marked);
   marked = null;
@@ -54,16 +55,22 @@ const connect = () => {
   source.addEventListener("patience", (event) => { patience = Number(event.data); });
   source.addEventListener("content", (event) => take(event.data));
   source.addEventListener("same", () => take(null));
-  source.addEventListener("error", () => say(source.readyState === EventSource.CLOSED
-    ? "Not live: the console refused to go on. This is what it said last."
-    : "Not live: the console does not answer. This is what it said last."));
+  source.addEventListener("error", () => {
+    if (source.readyState === EventSource.CLOSED) return say("Not live: the console refused to go on; if you log in to read it, reload the page. This is what it said last.");
+    // A stream ends from time to time, and the browser connects again.
+    if (++failures > 1) say("Not live: the console does not answer. This is what it said last.");
+  });
 };
 
 // A page that nobody sees asks nothing, so that it does not take one of the few connections of a browser.
 document.addEventListener("visibilitychange", () => { if (document.hidden) source.close(); else connect(); });
 setInterval(() => {
   if (document.hidden) return;
+  // A connection that a firewall forgot, or that slept with its laptop, does not end by itself.
+  if (heard && Date.now() - heard > patience) {
+    source.close();
+    say("Not live: nothing was heard for a while. This is what the console said last.");
+  }
   connect();
-  if (heard && Date.now() - heard > patience) say("Not live: nothing was heard for a while. This is what the console said last.");
 }, 10_000);
 connect();

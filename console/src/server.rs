@@ -30,6 +30,7 @@ use crate::viewer::{Door, Viewer};
 mod live;
 mod view;
 
+use live::Contents;
 use view::View;
 
 /// What a page may load: its own style, script and picture, and nothing from elsewhere.
@@ -47,6 +48,7 @@ struct Shared {
     sources: Arc<Sources>,
     door: Arc<Door>,
     open: OpenPages,
+    contents: Contents,
     stop: CancellationToken,
 }
 
@@ -58,7 +60,7 @@ pub async fn serve(config: Arc<Config>, sources: Arc<Sources>, stop: Cancellatio
     let listener = Listener::bind(config.listen, "pages").await?;
     tracing::info!(url = format!("http://{}/", listener.address()), "The pages are served");
     let door = Arc::new(Door::new(config.access.clone()));
-    let shared = Shared { config, sources, door, open: OpenPages::default(), stop };
+    let shared = Shared { config, sources, door, open: OpenPages::default(), contents: Contents::new(), stop };
     // A stream takes a connection for as long as its page is open.
     let limits = Limits { connections: Limits::default().connections + open::MOST, ..Limits::default() };
     Ok(listener.serve(router(shared), limits))

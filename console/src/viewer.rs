@@ -141,7 +141,7 @@ fn is_of_this_machine(headers: &HeaderMap) -> bool {
 
 fn elsewhere() -> Response {
     let message = "without `access` the console is for this machine alone: open it as http://localhost:PORT/, without a proxy, or \
-                   set access.token_file";
+                   set access.token_file or access.user_header";
     problem(StatusCode::MISDIRECTED_REQUEST, message)
 }
 

@@ -125,6 +125,31 @@ impl LocalApi {
         Ok(())
     }
 
+    /// Stores many reconciled clusters at once, with the ids `cluster-000000` and so on: more than the API could store one by one
+    /// within a test. Each region of the label `region` has a thousand of them.
+    pub async fn put_fleet(&self, count: i32) -> anyhow::Result<()> {
+        sqlx::query(
+            "WITH fleet AS (
+                 SELECT 'cluster-' || lpad(n::text, 6, '0') AS id, 'r' || n / 1000 AS region FROM generate_series(0, $1 - 1) n
+             ), stored AS (
+                 INSERT INTO resources (id, kind, name, href, generation, spec, created_by, updated_by, created_time)
+                 SELECT id, 'Cluster', id, $2 || '/clusters/' || id, 1, '{}', 'test', 'test', '2026-01-01T00:00:00Z' FROM fleet
+             ), conditions AS (
+                 INSERT INTO resource_conditions (resource_id, type, status, observed_generation, created_time,
+                                                  last_updated_time, last_transition_time)
+                 SELECT id, 'Reconciled', 'True', 1, now(), now(), now() FROM fleet
+             )
+             INSERT INTO resource_labels (resource_id, key, value) SELECT id, 'region', region FROM fleet",
+        )
+        .bind(count)
+        .bind(BASE)
+        .execute(&self.api.pool)
+        .await?;
+        // As autovacuum does, which may come later than a test.
+        sqlx::query("ANALYZE").execute(&self.api.pool).await?;
+        Ok(())
+    }
+
     /// Stores the condition `Reconciled` of a resource as reports of this time about its generation would.
     pub async fn put_reconciled(&self, id: &str, status: &str, time: Timestamp) -> anyhow::Result<()> {
         let resource = self.api.get(&Target::of(id)).await.map_err(refused)?;

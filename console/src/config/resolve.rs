@@ -87,7 +87,7 @@ fn access(r: &mut Resolver<'_>, spec: &AccessSpec, address: IpAddr) -> AccessCon
     let user_header = written.and_then(|name| {
         let header = HeaderName::try_from(name).ok();
         if header.is_none() {
-            r.error("access.user_header", "is no name of a header", "write a name such as X-Forwarded-User");
+            r.error("access.user_header", "is no name of a header", "write a name such as X-Forwarded-Email");
         }
         header
     });

@@ -51,7 +51,7 @@ pub struct ConsoleSpec {
 pub struct AccessSpec {
     /// A file that contains a token: readers send it as a bearer token, or as the password that their browser asks for. The console reads it at each request, so the token may change.
     pub token_file: Option<String>,
-    /// The header in which a proxy names the reader whom it has authenticated, such as `X-Forwarded-User`. The proxy has to remove the header from what its clients send.
+    /// The header in which a proxy names the reader whom it has authenticated, such as `X-Forwarded-Email`. The proxy has to remove the header from what its clients send.
     pub user_header: Option<String>,
     /// The addresses of such proxies, such as `10.0.3.0/24`; those of the loopback interface by default. From any other address the header counts for nothing.
     #[serde(default)]

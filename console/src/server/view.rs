@@ -30,7 +30,7 @@ const LAST_PAGE: u32 = 100_000;
 const LONGEST: usize = 1000;
 
 /// What a page is about.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum View {
     Fleet(Filter, u32),
     Resource(String),

@@ -26,7 +26,7 @@ const LARGEST_PAGE: u32 = 100;
 const TOKEN_CACHE: Duration = Duration::from_secs(30);
 
 /// The state of resources to list or to count.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum State {
     /// All resources, also those that are being deleted.
     #[default]
@@ -65,7 +65,7 @@ impl State {
 }
 
 /// Which resources to list.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Filter {
     /// Of this kind.
     pub kind: Option<String>,

@@ -3,6 +3,7 @@
 use anyhow::{Result, ensure};
 use lifecycle_e2e::PATIENCE;
 use lifecycle_e2e::browser::Tab;
+use lifecycle_e2e::fault::TcpProxy;
 
 use crate::world::{PAGES, World};
 
@@ -75,4 +76,14 @@ async fn open_page_says_that_the_console_is_away_and_that_it_is_back() -> Result
         .await?;
     let _console = again.await?;
     tab.await_told(&["Sweeper Live Fleet", "Not live: the console", "Sweeper Live Fleet"], PATIENCE).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn open_page_says_that_nothing_is_heard_and_connects_again() -> Result<()> {
+    let world = World::start("an ordinary text").await?;
+    let proxy = TcpProxy::before(world.console.url.trim_start_matches("http://")).await?;
+    let tab = world.browser.open(&format!("http://{}/", proxy.address())).await?;
+    tab.await_shown(&["Sweeper Live Fleet"], PATIENCE).await?;
+    proxy.mute();
+    tab.await_told(&["Sweeper Live Fleet", "Not live: nothing was heard", "Sweeper Live Fleet"], PATIENCE).await
 }

@@ -5,5 +5,5 @@
 mod access;
 mod away;
 mod hostile;
-mod thousand;
+mod large;
 mod world;

@@ -82,6 +82,23 @@ async fn page_stays_small_however_much_a_source_says_about_its_refusal() {
 }
 
 #[tokio::test]
+async fn source_in_trouble_is_not_asked_for_each_reader() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&asked);
+    let refuse = async move || {
+        count.fetch_add(1, Ordering::Relaxed);
+        StatusCode::INTERNAL_SERVER_ERROR
+    };
+    let world = World::beside(Router::new().fallback(get(refuse)), "sweeper: {url: '{peer}'}\n").await;
+    for _ in 0..20 {
+        assert!(world.page("/sweeper").await.contains("sweeper is away. "));
+    }
+    // A refusal counts for a second, and 20 pages take less than ten.
+    let asked = asked.load(Ordering::Relaxed);
+    assert!(asked <= 10, "asked {asked} times for 20 pages");
+}
+
+#[tokio::test]
 async fn answers_forbid_what_is_not_the_consoles_own() {
     let world = World::all().await;
     for path in PAGES.into_iter().chain(["/assets/style.css", "/assets/live.js", "/nowhere"]) {

@@ -22,7 +22,8 @@ const IMAGE: &str = "image.registry=r,image.repository=p,image.tag=1";
 const RABBITMQ: &str = "broker.type=rabbitmq,broker.rabbitmq.exchange=e,broker.rabbitmq.urlSecret.name=s";
 const FILES: &str = "adapterConfig.yaml=a: 1,adapterTaskConfig.yaml=b: 2";
 const READERS: &str = "access.existingSecret=s";
-const SIDECAR: &str = "access.sidecarPort=4180,sidecarContainers[0].name=proxy";
+const PROXY: &str = "access.sidecarPort=4180,sidecarContainers[0].name=proxy";
+const SIDECAR: &str = "access.sidecarPort=4180,sidecarContainers[0].name=proxy,config.access.user_header=X-User";
 
 async fn programs() -> Result<std::path::PathBuf> {
     Ok(Path::new(output(tool("build").args(["--where", "helm"])).await?.trim()).to_owned())
@@ -109,6 +110,7 @@ async fn chart_renders_or_says_what_is_missing() -> Result<()> {
         (console, &[IMAGE], "!access.existingSecret is required"),
         (console, &[IMAGE, "config.access.user_header=X-User"], "!config.access.user_header counts on connections"),
         (console, &[IMAGE, "access.sidecarPort=4180"], "!access.sidecarPort needs the proxy in sidecarContainers"),
+        (console, &[IMAGE, PROXY], "!access.sidecarPort needs config.access.user_header"),
         (console, &[IMAGE, READERS, "config.listen=:80"], "!config.listen is set by the chart"),
         (console, &[IMAGE, READERS, "config.access.token_file=f"], "!config.access.token_file is set by the chart"),
         (console, &[IMAGE, READERS, "api.existingSecret=s,api.auth.enabled=true"], "!set one of api.existingSecret"),

@@ -18,6 +18,9 @@
 {{- if not .Values.sidecarContainers }}
 {{- fail "access.sidecarPort needs the proxy in sidecarContainers" }}
 {{- end }}
+{{- if not (or $access.user_header .Values.access.existingSecret) }}
+{{- fail "access.sidecarPort needs config.access.user_header, the header in which the proxy names readers; without it the console lets none of them in" }}
+{{- end }}
 {{- else }}
 {{- if and $access.user_header (not $access.proxies) }}
 {{- fail "config.access.user_header counts on connections from a proxy alone: set access.sidecarPort, for one in sidecarContainers, or list its addresses in config.access.proxies" }}
