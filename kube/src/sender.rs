@@ -25,6 +25,8 @@ use crate::warnings::Warnings;
 /// container with the recommended memory limit (128 MiB), a longer answer and the values parsed from it would
 /// not fit.
 const ANSWER_LIMIT: usize = 64 * 1024 * 1024;
+/// What most answers take, so that their buffer does not grow in many steps.
+const USUAL_ANSWER: usize = 16 * 1024;
 
 #[derive(Clone)]
 pub(crate) struct Sender {
@@ -110,7 +112,7 @@ impl Sender {
         let response = self.client.send(request.map(Into::into)).await.map_err(|error| (None, chain(&error)))?;
         let status = response.status().as_u16();
         let (parts, mut answer) = response.into_parts();
-        let mut body = Vec::new();
+        let mut body = Vec::with_capacity(USUAL_ANSWER);
         while let Some(frame) = answer.frame().await {
             let frame = frame.map_err(|error| (Some(status), format!("the answer was cut: {}", chain(&error))))?;
             let Ok(chunk) = frame.into_data() else { continue };

@@ -8,7 +8,7 @@
 //! | an instance or an object in a namespace that is applied before its type or namespace | its wave would wait for ever for what a later wave brings: the bundle fails |
 //! | an instance or an object in a namespace that is deleted after it | it goes with it, in whatever state it is: the bundle fails |
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use serde_json::Value;
 
@@ -19,11 +19,12 @@ use super::order::managed::TypePattern;
 /// Finds objects that are rendered more than once.
 #[must_use]
 pub fn duplicates(objects: &[Rendered]) -> Vec<String> {
-    let mut counts: BTreeMap<&Identity, usize> = BTreeMap::new();
+    let mut counts: HashMap<&Identity, usize> = HashMap::with_capacity(objects.len());
     for rendered in objects {
         *counts.entry(&rendered.identity).or_default() += 1;
     }
-    let duplicates = counts.into_iter().filter(|(_, count)| *count > 1);
+    let duplicates: BTreeMap<_, _> = counts.into_iter().filter(|(_, count)| *count > 1).collect();
+    let duplicates = duplicates.into_iter();
     duplicates.map(|(identity, count)| format!("{identity} is rendered {count} times; remove all but one")).collect()
 }
 

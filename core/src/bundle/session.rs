@@ -19,8 +19,8 @@
 
 mod steps;
 
-use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
 use jiff::SignedDuration;
@@ -561,7 +561,7 @@ struct Gathered {
 fn gather(setting: &Setting<'_>, rendered: Vec<Rendered>, found: Vec<Version>) -> Gathered {
     let mut members: Vec<Member> = rendered.into_iter().map(Member::wanted).collect();
     let (mut foreign, mut lost) = (Vec::new(), None);
-    let mut indexes: BTreeMap<Identity, usize> = BTreeMap::new();
+    let mut indexes: HashMap<Identity, usize> = HashMap::new();
     for (index, member) in members.iter().enumerate() {
         indexes.insert(member.identity.clone(), index);
     }
