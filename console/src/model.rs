@@ -403,12 +403,26 @@ pub struct Decision {
     /// The gates that were evaluated, in order.
     #[serde(default)]
     pub gates: Vec<Gate>,
+    /// The former versions that `retention` deleted.
+    #[serde(default)]
+    pub pruned: Vec<Pruned>,
     /// The objects of a bundle.
     #[serde(default)]
     pub objects: Vec<Member>,
     /// Warnings to the author of the task.
     #[serde(default)]
     pub warnings: Vec<String>,
+}
+
+/// A former version that `retention` deleted.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+pub struct Pruned {
+    /// The name of the object.
+    #[serde(default)]
+    pub name: String,
+    /// The limits of `retention` that it exceeded.
+    #[serde(default)]
+    pub because: String,
 }
 
 /// A gate that was evaluated.

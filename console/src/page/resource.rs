@@ -9,7 +9,8 @@ use super::parts::{
 use super::{Moment, Page, Part};
 use crate::config::Links;
 use crate::model::{
-    Condition, Decision, Effect, List, Member, Pass, Passes, Reference, Report, Resource, Stuck, StuckList, Totals,
+    Condition, Decision, Effect, List, Member, Pass, Passes, Pruned, Reference, Report, Resource, Stuck, StuckList,
+    Totals,
 };
 use crate::source::{Away, Replica};
 use crate::why::{Facts, Known, Tone, Verdict, judge};
@@ -417,12 +418,20 @@ fn deeds(pass: &Pass) -> Vec<String> {
     let is_deed = |effect: &&Effect| !matches!(effect.result.as_str(), "" | "skipped" | "waiting" | "failed");
     let of_entries =
         pass.resources.iter().filter(is_deed).map(|effect| format!("{} {}", object(effect), effect.result));
+    let of_retention = pass.decisions.iter().flat_map(|decision| {
+        let entry = pass.resources.iter().find(|effect| effect.name == decision.resource);
+        let entry = entry.cloned().unwrap_or_default();
+        decision.pruned.iter().map(move |Pruned { name, because }| {
+            let former = object(&Effect { resource_name: name.clone(), ..entry.clone() });
+            format!("{former} deleted by `retention`: {because}")
+        })
+    });
     let members = pass.decisions.iter().flat_map(|decision| &decision.objects);
     let is_written = |effect: &str| !matches!(effect, "" | "none" | "failed");
     let of_members = members
         .filter(|member| is_written(&member.effect))
         .map(|member| format!("{} {}", member.object, member.effect));
-    of_entries.chain(of_members).collect()
+    of_entries.chain(of_retention).chain(of_members).collect()
 }
 
 fn condition_cells(condition: &Condition, moment: Moment) -> Markup {
