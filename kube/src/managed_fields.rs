@@ -1,7 +1,7 @@
-//! Parses JSON without the values of `managedFields`.
+//! Parses a list of objects without the values of their `managedFields`.
 //!
-//! In: the text of an answer. Out: the same JSON, without every member of this name or with its text in place of its value. Fails:
-//! if the text is no JSON.
+//! In: the text of an answer. Out: the same JSON, without each object's `metadata.managedFields` or with its text in place of its
+//! value. What has this name elsewhere is somebody's data, and stays. Fails: if the text is no JSON.
 //!
 //! `managedFields` has an entry for each field of an object, and so takes most of its metadata. As JSON values, the
 //! entries of 100,000 objects would cost seconds of CPU, and those of one page tens of megabytes. Whoever lists metadata does not
@@ -10,18 +10,16 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-const NAME: &str = "managedFields";
+/// A list whose objects have their `managedFields` as texts, which [`unpack`] parses, if they are `KEPT`; else without them.
+pub(crate) struct List<const KEPT: bool>(pub(crate) Value);
 
-/// JSON whose members `managedFields` are texts, which [`unpack`] parses, if they are `KEPT`; else JSON without them.
-pub(crate) struct Json<const KEPT: bool>(pub(crate) Value);
-
-impl<'de, const KEPT: bool> Deserialize<'de> for Json<KEPT> {
+impl<'de, const KEPT: bool> Deserialize<'de> for List<KEPT> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(JsonVisitor::<KEPT>).map(Self)
+        Place::<KEPT>::List.deserialize(deserializer).map(Self)
     }
 }
 
@@ -33,9 +31,28 @@ pub(crate) fn unpack(managed_fields: &Value) -> Cow<'_, Value> {
     }
 }
 
-struct JsonVisitor<const KEPT: bool>;
+/// What the value is in a list that is parsed next.
+#[derive(Clone, Copy, PartialEq)]
+enum Place<const KEPT: bool> {
+    List,
+    Items,
+    Object,
+    Metadata,
+    Other,
+}
 
-impl<'de, const KEPT: bool> Visitor<'de> for JsonVisitor<KEPT> {
+impl<'de, const KEPT: bool> DeserializeSeed<'de> for Place<KEPT> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        match self {
+            Self::Other => Value::deserialize(deserializer),
+            Self::List | Self::Items | Self::Object | Self::Metadata => deserializer.deserialize_any(self),
+        }
+    }
+}
+
+impl<'de, const KEPT: bool> Visitor<'de> for Place<KEPT> {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -67,8 +84,9 @@ impl<'de, const KEPT: bool> Visitor<'de> for JsonVisitor<KEPT> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let place = if self == Self::Items { Self::Object } else { Self::Other };
         let mut array = Vec::new();
-        while let Some(Json::<KEPT>(item)) = items.next_element()? {
+        while let Some(item) = items.next_element_seed(place)? {
             array.push(item);
         }
         Ok(array.into())
@@ -77,15 +95,21 @@ impl<'de, const KEPT: bool> Visitor<'de> for JsonVisitor<KEPT> {
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
         let mut object = Map::new();
         while let Some(name) = members.next_key::<String>()? {
-            if name != NAME {
-                let Json::<KEPT>(value) = members.next_value()?;
-                object.insert(name, value);
-            } else if KEPT {
-                let text: Box<RawValue> = members.next_value()?;
-                object.insert(name, text.get().into());
-            } else {
-                members.next_value::<IgnoredAny>()?;
-            }
+            let place = match (self, name.as_str()) {
+                (Self::List, "items") => Self::Items,
+                (Self::Object, "metadata") => Self::Metadata,
+                (Self::Metadata, "managedFields") if KEPT => {
+                    let text: Box<RawValue> = members.next_value()?;
+                    object.insert(name, text.get().into());
+                    continue;
+                }
+                (Self::Metadata, "managedFields") => {
+                    members.next_value::<IgnoredAny>()?;
+                    continue;
+                }
+                _ => Self::Other,
+            };
+            object.insert(name, members.next_value_seed(place)?);
         }
         Ok(object.into())
     }
@@ -100,29 +124,31 @@ mod tests {
 
     use super::*;
 
-    fn parse(text: &str) -> Value {
-        serde_json::from_str::<Json<false>>(text).unwrap().0
+    fn parse<const KEPT: bool>(text: &str) -> Value {
+        serde_json::from_str::<List<KEPT>>(text).unwrap().0
     }
 
     #[test]
-    fn managed_fields_are_left_out_wherever_they_are() {
-        let metadata = json!({ "name": "a", "managedFields": [{ "fieldsV1": { "f:data": {} } }] });
-        let list = json!({ "kind": "List", "items": [{ "metadata": metadata }, { "metadata": { "name": "b" } }] });
-        let expected =
-            json!({ "kind": "List", "items": [{ "metadata": { "name": "a" } }, { "metadata": { "name": "b" } }] });
-        assert_eq!(parse(&list.to_string()), expected);
-        assert!(serde_json::from_str::<Json<false>>(r#"{"managedFields":[}"#).is_err(), "no JSON");
-    }
-
-    #[test]
-    fn packed_managed_fields_are_unpacked_as_they_were() {
+    fn managed_fields_of_objects_are_left_out_or_packed_and_others_stay() {
         let entries = json!([{ "manager": "a", "fieldsV1": { "f:data": { ".": {} } } }]);
-        let text = json!({ "metadata": { "name": "a", "managedFields": entries } }).to_string();
-        let Json::<true>(packed) = serde_json::from_str(&text).unwrap();
-        let found = &packed["metadata"]["managedFields"];
-        assert!(found.is_string(), "{found}");
-        assert_eq!((&*unpack(found), &*unpack(&entries)), (&entries, &entries));
-        assert_eq!(packed["metadata"]["name"], "a");
+        // A definition of types, a ManifestWork or a ConfigMap may have the name in its own data.
+        let data = json!({ "managedFields": "x", "metadata": { "managedFields": [1] } });
+        let list = |metadata: Value| {
+            json!({
+                "kind": "List", "metadata": { "managedFields": [] },
+                "items": [{ "metadata": metadata, "data": data }, { "metadata": { "name": "b" } }],
+            })
+        };
+        let text = list(json!({ "name": "a", "managedFields": entries })).to_string();
+        assert_eq!(parse::<false>(&text), list(json!({ "name": "a" })));
+        let packed = parse::<true>(&text);
+        let found = &packed["items"][0]["metadata"]["managedFields"];
+        assert_eq!((found.is_string(), &*unpack(found), &*unpack(&entries)), (true, &entries, &entries));
+        assert_eq!(packed, list(json!({ "name": "a", "managedFields": found })));
+        let broken = r#"{"items":[{"metadata":{"managedFields":[}}]}"#;
+        assert!(
+            serde_json::from_str::<List<false>>(broken).is_err() && serde_json::from_str::<List<true>>(broken).is_err()
+        );
     }
 
     fn any_json() -> impl Strategy<Value = Value> {
@@ -146,10 +172,11 @@ mod tests {
     proptest! {
         #[test]
         fn other_json_is_unchanged(json in any_json()) {
-            let text = json.to_string();
-            let Json::<true>(packed) = serde_json::from_str(&text).unwrap();
-            prop_assert_eq!(packed, json.clone());
-            prop_assert_eq!(parse(&text), json);
+            for text in [json.to_string(), json!({ "items": [{ "metadata": json }] }).to_string()] {
+                let expected: Value = serde_json::from_str(&text).unwrap();
+                prop_assert_eq!(parse::<true>(&text), expected.clone());
+                prop_assert_eq!(parse::<false>(&text), expected);
+            }
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::call::{Call, Verb};
 use crate::cluster::Cluster;
 use crate::error::Error;
 use crate::form::Form;
-use crate::managed_fields::Json;
+use crate::managed_fields::List;
 use crate::request;
 
 /// A list whose pages are requested one by one.
@@ -61,8 +61,8 @@ impl<'a> Pages<'a> {
         let endpoint = cluster.endpoint(&call).await?;
         let request = request::list(endpoint.collection(), &self.selector, self.page_size, token, self.form);
         let answer = match self.form {
-            Form::Full => cluster.sender.send(&call, request).await.map(|Json::<true>(answer)| answer),
-            Form::MetadataOnly => cluster.sender.send(&call, request).await.map(|Json::<false>(answer)| answer),
+            Form::Full => cluster.sender.send(&call, request).await.map(|List::<true>(answer)| answer),
+            Form::MetadataOnly => cluster.sender.send(&call, request).await.map(|List::<false>(answer)| answer),
         };
         let page = answer.and_then(|answer| endpoint.expected(&self.objects).page(answer, self.form));
         let page = page.and_then(|(items, next)| match next {
