@@ -1,7 +1,7 @@
 //! The console: pages for people who operate a fleet. Each page says what is, why, and what would change it.
 //!
 //! The console only reads, from public endpoints: the HyperFleet API, the exporter's `/stuck`, the adapters' `/passes` and `/task`, and
-//! the sweeper's `/plan`. It keeps nothing but the answers of the last second. A source that does not answer is shown as away.
+//! the sweeper's `/plan`. It keeps nothing but the answers of the last seconds. A source that does not answer is shown as away.
 //!
 //! | module | idea |
 //! | --- | --- |

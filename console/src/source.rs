@@ -4,13 +4,15 @@
 //! answer and why, so that no page takes silence for "all well".
 //!
 //! An answer counts for a second: however many readers a page has, each source gets a question once in that time, and readers who ask
-//! at once share one request.
+//! at once share one request. A number that the API counted slowly counts for longer.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use moka::Expiry;
 use moka::future::Cache;
 use serde::de::DeserializeOwned;
+use tokio::time::Instant;
 
 mod api;
 mod peer;
@@ -25,6 +27,11 @@ use peer::Peers;
 
 /// How long an answer counts.
 const FRESH: Duration = Duration::from_secs(1);
+/// A number counts for so many times what the API took to count it. A fleet of 100,000 is counted in a second; each open page would
+/// otherwise keep a core of the API's database busy, and each page of the list would wait for numbers that hardly change.
+const REST: u32 = 10;
+/// The longest that a number counts.
+const OLDEST: Duration = Duration::from_secs(30);
 /// The most bytes of answers that are kept.
 const CACHE_BYTES: u64 = 64 * 1024 * 1024;
 
@@ -38,17 +45,56 @@ pub struct Away {
     pub reason: String,
 }
 
-/// The answers of the last second, by the question; that a source has none is an answer, too, or a source in trouble would be asked
-/// again for each reader.
+/// The answers that count, by the question; that a source has none is an answer, too, or a source in trouble would be asked again for
+/// each reader.
 #[derive(Debug, Clone)]
-struct Answers(Cache<String, Answer>);
+struct Answers(Cache<String, Kept>);
 
 type Answer = Result<Arc<str>, Away>;
 
+/// An answer, and how long it counts.
+#[derive(Debug, Clone)]
+struct Kept {
+    answer: Answer,
+    fresh: Duration,
+}
+
+impl Kept {
+    async fn slow(ask: impl Future<Output = Result<String, Away>>) -> Self {
+        let begun = Instant::now();
+        let answer = ask.await.map(Arc::from);
+        // That a source is back is seen at once, however long it was asked in vain.
+        let fresh = if answer.is_ok() { (begun.elapsed() * REST).clamp(FRESH, OLDEST) } else { FRESH };
+        Self { answer, fresh }
+    }
+}
+
+struct Age;
+
+impl Expiry<String, Kept> for Age {
+    fn expire_after_create(&self, _: &String, kept: &Kept, _: std::time::Instant) -> Option<Duration> {
+        Some(kept.fresh)
+    }
+}
+
 impl Answers {
+    fn new() -> Self {
+        let weigh = |question: &String, kept: &Kept| {
+            let answer = kept.answer.as_ref().map_or_else(|away| away.reason.len(), |answer| answer.len());
+            u32::try_from(question.len() + answer).unwrap_or(u32::MAX)
+        };
+        Self(Cache::builder().max_capacity(CACHE_BYTES).weigher(weigh).expire_after(Age).build())
+    }
+
     /// Returns the answer to a question: a fresh one that is known, or that of `ask`.
     async fn of(&self, question: String, ask: impl Future<Output = Result<String, Away>>) -> Answer {
-        self.0.get_with(question, async { ask.await.map(Arc::from) }).await
+        let kept = async { Kept { answer: ask.await.map(Arc::from), fresh: FRESH } };
+        self.0.get_with(question, kept).await.answer
+    }
+
+    /// Returns the answer to a question that may take the source long: the longer it took, the longer it counts.
+    async fn of_slow(&self, question: String, ask: impl Future<Output = Result<String, Away>>) -> Answer {
+        self.0.get_with(question, Kept::slow(ask)).await.answer
     }
 }
 
@@ -70,12 +116,7 @@ impl Sources {
     /// # Errors
     /// TLS or a client cannot be set up.
     pub fn new(config: &Config) -> anyhow::Result<Self> {
-        let weigh = |question: &String, answer: &Answer| {
-            let answer = answer.as_ref().map_or_else(|away| away.reason.len(), |answer| answer.len());
-            u32::try_from(question.len() + answer).unwrap_or(u32::MAX)
-        };
-        let cache = Cache::builder().max_capacity(CACHE_BYTES).weigher(weigh).time_to_live(FRESH).build();
-        let answers = Answers(cache);
+        let answers = Answers::new();
         Ok(Self {
             api: Api::new(&config.api, answers.clone())?,
             peers: Peers::new(config.api.timeout, answers)?,
@@ -150,4 +191,41 @@ fn decode<T: DeserializeOwned>(source_name: &str, answer: &str) -> Result<T, Awa
         source_name: source_name.to_owned(),
         reason: format!("its answer cannot be read: {error}"),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn answer_after(took: Duration, answer: Result<&str, Away>) -> Result<String, Away> {
+        tokio::time::sleep(took).await;
+        answer.map(str::to_owned)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn number_that_was_counted_slowly_counts_for_longer() {
+        let away = || Away { source_name: "API".to_owned(), reason: "it is busy".to_owned() };
+        let cases = [
+            ("at once", 0, Ok("1"), FRESH),
+            ("in a second", 1_000, Ok("1"), Duration::from_secs(10)),
+            ("in the last moment", 5_000, Ok("1"), OLDEST),
+            ("not in time", 5_000, Err(away()), FRESH),
+        ];
+        for (name, took, answer, expected) in cases {
+            let kept = Kept::slow(answer_after(Duration::from_millis(took), answer)).await;
+            assert_eq!(kept.fresh, expected, "{name}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn answer_is_kept_while_it_counts() {
+        let answers = Answers::new();
+        // The time of the cache goes on while that of the runtime is paused: this answer counts for half a minute of it.
+        let slow = answer_after(Duration::from_secs(5), Ok("1"));
+        let first = answers.of_slow("slow".to_owned(), slow).await;
+        assert_eq!(first, answers.of_slow("slow".to_owned(), answer_after(FRESH, Ok("2"))).await);
+        let kept = Kept { answer: first, fresh: OLDEST };
+        let age = Age.expire_after_create(&"slow".to_owned(), &kept, std::time::Instant::now());
+        assert_eq!(age, Some(OLDEST));
+    }
 }
