@@ -168,3 +168,31 @@ fn refusal(status: reqwest::StatusCode, body: &str) -> String {
         None => format!("it answered {status}"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    fn peer(host: &str) -> PeerConfig {
+        PeerConfig { host: host.to_owned(), port: 80, token_file: None }
+    }
+
+    #[tokio::test]
+    async fn name_is_looked_up_once_while_its_addresses_count() {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let answers = Answers::new();
+        let limited = Peers::new(Duration::from_millis(1), answers).unwrap();
+        assert_eq!(limited.addresses.policy().time_to_live(), Some(FRESH));
+        // Without the end of a second, as the test may last longer.
+        let peers = Peers { addresses: Cache::new(10), ..limited };
+        // Nobody has names that end so (RFC 2606): what is known of this one was not looked up.
+        let known = BTreeSet::from(["10.0.0.7:80".parse().unwrap()]);
+        peers.addresses.insert(("known.invalid".to_owned(), 80), Ok(known.clone())).await;
+        assert_eq!(peers.addresses(&peer("known.invalid")).await, Ok(known));
+        let away = peers.addresses(&peer("unknown.invalid")).await.unwrap_err();
+        let kept = peers.addresses.get(&("unknown.invalid".to_owned(), 80)).await;
+        assert_eq!(kept, Some(Err(away)), "a name without an address is looked up again for each reader");
+    }
+}
