@@ -2,7 +2,7 @@
 "use strict";
 const content = document.getElementById("content");
 const state = document.getElementById("live");
-let source, patience = 60_000, heard = 0, failures = 0, marked = null;
+let source, patience = 60_000, heard, failures = 0, marked = null;
 const say = (text) => { if (state.textContent !== text) state.textContent = text; };
 
 // Makes a node like another one that is alike, and leaves in place what they share: focus, what is typed, what a screen reader has read.
@@ -52,6 +52,7 @@ const take = (html) => {
 const connect = () => {
   if (source && source.readyState !== EventSource.CLOSED) return;
   source = new EventSource(content.dataset.live);
+  heard = Date.now();
   source.addEventListener("patience", (event) => { patience = Number(event.data); });
   source.addEventListener("content", (event) => take(event.data));
   source.addEventListener("same", () => take(null));
@@ -67,7 +68,7 @@ document.addEventListener("visibilitychange", () => { if (document.hidden) sourc
 setInterval(() => {
   if (document.hidden) return;
   // A connection that a firewall forgot, or that slept with its laptop, does not end by itself.
-  if (heard && Date.now() - heard > patience) {
+  if (Date.now() - heard > patience) {
     source.close();
     say("Not live: nothing was heard for a while. This is what the console said last.");
   }
