@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `bundle` | a bundle of 1,000 objects, for the adapter |
 //! | `events` | an event, for the adapter |
+//! | `pages` | the pages of the console in front of a large fleet |
 //! | `pass` | a pass of the sweeper, and the deletion of orphans |
 //! | `scrape` | a scrape of `reconcile-metrics`, and the cost of its indexes for the API |
 //!
