@@ -423,7 +423,7 @@ fn deeds(pass: &Pass) -> Vec<String> {
         let entry = entry.cloned().unwrap_or_default();
         decision.pruned.iter().map(move |Pruned { name, because }| {
             let former = object(&Effect { resource_name: name.clone(), ..entry.clone() });
-            format!("{former} deleted by `retention`: {because}")
+            format!("{former} deleted by retention: {because}")
         })
     });
     let members = pass.decisions.iter().flat_map(|decision| &decision.objects);

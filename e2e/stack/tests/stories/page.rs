@@ -91,7 +91,7 @@ pub(crate) const STORIES: [Story; 7] = [
             "/provision-2 created",
             "/provision-3 created",
             "/provision-4 created",
-            "/provision-1 deleted by `retention`: ",
+            "/provision-1 deleted by retention: ",
             "is reconciled at generation 4",
         ],
     ),
