@@ -2,8 +2,8 @@
 //!
 //! In: a view, and the reader's request. Out: first the event `patience`, with the milliseconds after which a reader who hears nothing
 //! knows that the page is not live; then, again and again, `content` with the page's content if that changed, else `same`. The stream ends
-//! when the reader goes, when he may not read any more, when the program stops, or after five minutes; a browser then connects again, and a proxy before the
-//! console looks at his session again.
+//! when the reader goes, when he may not read any more, when the program stops, or after five minutes; a browser then connects again,
+//! and a proxy before the console looks at his session again.
 //!
 //! Readers of one page share its content, which is rendered once a second at most.
 

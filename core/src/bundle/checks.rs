@@ -23,9 +23,12 @@ pub fn duplicates(objects: &[Rendered]) -> Vec<String> {
     for rendered in objects {
         *counts.entry(&rendered.identity).or_default() += 1;
     }
+    // In the order of the identities, whatever the hashes.
     let duplicates: BTreeMap<_, _> = counts.into_iter().filter(|(_, count)| *count > 1).collect();
-    let duplicates = duplicates.into_iter();
-    duplicates.map(|(identity, count)| format!("{identity} is rendered {count} times; remove all but one")).collect()
+    duplicates
+        .into_iter()
+        .map(|(identity, count)| format!("{identity} is rendered {count} times; remove all but one"))
+        .collect()
 }
 
 /// Finds orders by which an object waits for another that comes later, or outlives it.

@@ -7,7 +7,6 @@
 use lifecycle_config::decode::suggest;
 use serde_json::{Map, Value};
 
-use super::departure::Departure;
 use super::digest::Digest;
 use super::identity::{GroupKind, Identity};
 use super::policy::{Policies, Settings, Update, takes_others_along};
@@ -65,8 +64,7 @@ impl Draft {
         if !faults.is_empty() {
             return Err(faults.into_iter().map(fault).collect());
         }
-        let departure = Departure { policy: settings.policies.delete, order: settings.delete_order };
-        let digest = Digest::of(&object, prefix, departure);
+        let digest = Digest::of(&object, prefix, settings.departure());
         Ok(Self { object, reference, settings, hints, digest })
     }
 }
@@ -76,8 +74,7 @@ fn metadata<'o>(object: &'o Value, key: &str) -> Option<&'o Value> {
     object.get("metadata")?.get(key)
 }
 
-/// Says which settings an object of this kind cannot have. Of the bundle's own policies, those that are meant for the objects
-/// that can bear them are replaced.
+/// Says which settings an object of this kind cannot have. A policy of the bundle as a whole is no fault of the object: it is replaced.
 fn restrict(settings: &mut Settings, kind: &GroupKind, object: &Value, prefix: &str) -> Vec<String> {
     let is_written = |name: &str| {
         metadata(object, "annotations").is_some_and(|annotations| annotations.get(format!("{prefix}/{name}")).is_some())

@@ -50,9 +50,8 @@ impl Rendered {
             None => drop(object["metadata"].as_object_mut().and_then(|metadata| metadata.remove("namespace"))),
         }
         apply_stamp(&mut object, setting.entry, &setting.stamp)?;
-        let departure = Departure { policy: settings.policies.delete, order: settings.delete_order };
         applyset::set(&mut object, "labels", applyset::PART_OF, setting.set.clone());
-        applyset::set(&mut object, "annotations", keys::DELETION, departure.to_text(&self.identity));
+        applyset::set(&mut object, "annotations", keys::DELETION, settings.departure().to_text(&self.identity));
         applyset::set(&mut object, "annotations", keys::DIGEST, self.digest.clone());
         if let Some(signer) = &setting.stamp.signer {
             prove(&mut object, signer, &reference.kind);

@@ -17,29 +17,27 @@
 //! once is created, once it has served, and in the end if the parent changed. Of two passes that write it at the same time, only one
 //! goes on.
 
+mod gather;
 mod steps;
 
-use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use jiff::SignedDuration;
 use serde_json::json;
 
-use super::applyset;
 use super::checks::Inside;
 use super::identity::{GroupKind, Identity};
-use super::member::{Circumstances, Live, Member, Rendered};
+use super::member::{Circumstances, Member, Rendered};
 use super::order::managed::TypePattern;
 use super::parent::Parent;
 use super::report::{ObjectReport, Report};
-use super::setting::Kinship;
 use super::table::{Decision, Intent};
 use crate::decision::Failure;
-use crate::object_ref::ObjectRef;
 use crate::observation::Version;
 use crate::plan::record::write_failure;
 use crate::write::{Command, Executed, WriteErrorKind};
+use gather::{Gathered, gather};
 use steps::{Act, Planning, Step};
 
 pub use super::setting::Setting;
@@ -110,8 +108,8 @@ pub struct Session<'t> {
     parent: Parent,
     /// The UIDs of the members that were found, if inspections have to know them.
     uids: BTreeSet<String>,
-    /// The kinds and namespaces in which members were found.
-    inhabited: BTreeSet<(GroupKind, Option<String>)>,
+    /// The members that were found, by their indexes.
+    found: Vec<usize>,
     /// Whether this pass wrote the parent, so that another one at the same time cannot.
     has_written_parent: bool,
     /// The names of the steps with objects, in order.
@@ -151,10 +149,7 @@ impl<'t> Session<'t> {
     ) -> Self {
         let FoundMembers { versions: found, unread } = found;
         let Gathered { members, foreign, lost } = gather(&setting, rendered, found);
-        let places = members.iter().filter(|member| member.exists()).map(|member| place(&member.identity));
-        let inhabited: BTreeSet<_> = places.collect();
-        let inhabited = inhabited.into_iter().map(|(kind, namespace)| (kind.clone(), namespace.map(str::to_owned)));
-        let inhabited = inhabited.collect();
+        let found = (0..members.len()).filter(|index| members[*index].exists()).collect();
         let steps: VecDeque<Step> =
             Planning { setting: &setting, members: &members, foreign: &foreign, unread: &unread, intent }
                 .steps()
@@ -170,7 +165,7 @@ impl<'t> Session<'t> {
             members,
             parent,
             uids,
-            inhabited,
+            found,
             has_written_parent: false,
             steps,
             decided: BTreeSet::new(),
@@ -327,10 +322,9 @@ impl<'t> Session<'t> {
         let Some(step) = self.steps.front().filter(|step| step.act == Act::Apply && !self.has_written_parent) else {
             return;
         };
-        let inhabited = self.inhabited.iter().map(|(kind, namespace)| (kind, namespace.as_deref()));
-        let inhabited: BTreeSet<_> = inhabited.collect();
         let is_new = step.members.iter().map(|(_, index)| &self.members[*index]).any(|member| {
-            let is_first = || !inhabited.contains(&place(&member.identity));
+            let is_beside = |index: &usize| place(&self.members[*index].identity) == place(&member.identity);
+            let is_first = || !self.found.iter().any(is_beside);
             member.is_absent() && !self.has_served(member) && (member.purge_order().is_some() || is_first())
         });
         if is_new {
@@ -545,59 +539,6 @@ impl<'t> Session<'t> {
 
 fn place(identity: &Identity) -> (&GroupKind, Option<&str>) {
     (&identity.kind, identity.namespace.as_deref())
-}
-
-/// What a pass begins with.
-struct Gathered {
-    /// The rendered objects, and the members that are no longer rendered.
-    members: Vec<Member>,
-    /// Objects of others that have the set's label.
-    foreign: Vec<Identity>,
-    /// A member that lost one of the marks by which it is found again, in words.
-    lost: Option<String>,
-}
-
-/// Sorts what was found.
-fn gather(setting: &Setting<'_>, rendered: Vec<Rendered>, found: Vec<Version>) -> Gathered {
-    let mut members: Vec<Member> = rendered.into_iter().map(Member::wanted).collect();
-    let (mut foreign, mut lost) = (Vec::new(), None);
-    let mut indexes: HashMap<Identity, usize> = HashMap::new();
-    for (index, member) in members.iter().enumerate() {
-        indexes.insert(member.identity.clone(), index);
-    }
-    for version in found {
-        let object = ObjectRef::of(version.object());
-        let (kind, identity) = (object.kind.clone(), Identity::from(object));
-        // The API server dropped the namespace that the manifest of a cluster-scoped object wrote.
-        if identity.namespace.is_none() {
-            let is_same = |member: &&mut Member| {
-                (&member.identity.kind, &member.identity.name) == (&identity.kind, &identity.name)
-            };
-            if let Some(member) = members.iter_mut().filter(|member| member.wanted.is_some()).find(is_same) {
-                member.live = setting.owner_of(version);
-                continue;
-            }
-        }
-        match indexes.entry(identity) {
-            Entry::Occupied(index) => members[*index.get()].live = setting.owner_of(version),
-            Entry::Vacant(index) => match setting.kinship(&version, index.key()) {
-                Kinship::Member => {
-                    members.push(Member::unwanted(index.key().clone(), kind, Live::Member(version)));
-                    index.insert(members.len() - 1);
-                }
-                Kinship::Lost(mark) => {
-                    lost = Some(format!(
-                        "{} has lost `{mark}`, by which it is a member; restore it, or remove the label `{}` if the object is to stay",
-                        index.key(),
-                        applyset::PART_OF
-                    ));
-                }
-                Kinship::Foreign => foreign.push(index.into_key()),
-                Kinship::Dependent => {}
-            },
-        }
-    }
-    Gathered { members, foreign, lost }
 }
 
 #[cfg(test)]
