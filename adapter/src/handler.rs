@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use lifecycle_core::bundle::report::ObjectReport;
 use lifecycle_core::decision::{Decision, SkipReason};
 use lifecycle_core::event::LifecycleEvent;
-use lifecycle_core::outcome::{Outcome, OutcomeResult};
+use lifecycle_core::outcome::{GateRecord, Outcome, OutcomeResult};
 use lifecycle_core::post::ActionEnd;
 use lifecycle_core::precondition::Verdict;
 use lifecycle_core::warning::WarningReason;
@@ -206,28 +206,45 @@ fn log(report: &PassReport) {
     }
 }
 
+fn log_gate(gate: &GateRecord, outcome: &Outcome) {
+    let readings = gate.readings.iter().map(|reading| format!("{} = {}", reading.path, reading.value));
+    let readings: Vec<String> = readings.collect();
+    let resource = gate.resource.as_ref().unwrap_or(&outcome.resource);
+    let (gate, answer, read) = (&gate.name, &*gate.answer_text(), readings.join("; "));
+    tracing::debug!(resource, gate, answer, read, "gate asked");
+}
+
 fn log_outcome(outcome: &Outcome) {
     for warning in &outcome.warnings {
         tracing::warn!(resource = outcome.resource, "{warning}");
     }
-    for gate in &outcome.gates {
-        let readings: Vec<String> =
-            gate.readings.iter().map(|reading| format!("{} = {}", reading.path, reading.value)).collect();
-        let resource = gate.resource.as_ref().unwrap_or(&outcome.resource);
-        let (gate, answer, read) = (&gate.name, gate.answer_text(), readings.join("; "));
-        tracing::debug!(resource, gate, answer, read, "gate asked");
+    if tracing::enabled!(tracing::Level::DEBUG) {
+        outcome.gates.iter().for_each(|gate| log_gate(gate, outcome));
     }
     let (decision, result, row) = (outcome.decision.kind(), outcome.result.as_str(), outcome.row.number());
     let (kind, namespace, name) = (&outcome.kind.kind, &outcome.namespace, &outcome.name);
-    let (resource, reason, otherwise) = (&outcome.resource, outcome.reason(), outcome.otherwise());
+    let resource = &outcome.resource;
+    // The reason is a text that is made only for a line that is written.
     macro_rules! log_resource {
         ($level:ident, $message:literal) => {
-            tracing::$level!(resource, decision, result, row, kind, namespace, name, reason, otherwise, $message)
+            tracing::$level!(
+                resource,
+                decision,
+                result,
+                row,
+                kind,
+                namespace,
+                name,
+                reason = outcome.reason(),
+                otherwise = outcome.otherwise(),
+                $message
+            )
         };
     }
     match &outcome.result {
         OutcomeResult::Failed(_) => {
-            tracing::error!(resource, decision, result, row, kind, namespace, name, error = reason, "resource failed");
+            let error = outcome.reason();
+            tracing::error!(resource, decision, result, row, kind, namespace, name, error, "resource failed");
         }
         // Log an unchanged resource at debug level only, because it is the normal case, and every event repeats it.
         OutcomeResult::Skipped if matches!(outcome.decision, Decision::Skip(SkipReason::SameGeneration(_))) => {

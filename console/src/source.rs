@@ -9,6 +9,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use moka::Expiry;
 use moka::future::Cache;
 use serde::de::DeserializeOwned;
@@ -17,7 +18,7 @@ use tokio::time::Instant;
 mod api;
 mod peer;
 
-pub use api::{Filter, State};
+pub use api::{Count, Filter, State};
 pub use peer::Replica;
 
 use crate::config::{Config, PeerConfig};
@@ -56,16 +57,17 @@ type Answer = Result<Arc<str>, Away>;
 #[derive(Debug, Clone)]
 struct Kept {
     answer: Answer,
+    asked: Timestamp,
     fresh: Duration,
 }
 
 impl Kept {
     async fn slow(ask: impl Future<Output = Result<String, Away>>) -> Self {
-        let begun = Instant::now();
+        let (asked, begun) = (Timestamp::now(), Instant::now());
         let answer = ask.await.map(Arc::from);
         // That a source is back is seen at once, however long it was asked in vain.
         let fresh = if answer.is_ok() { (begun.elapsed() * REST).clamp(FRESH, OLDEST) } else { FRESH };
-        Self { answer, fresh }
+        Self { answer, asked, fresh }
     }
 }
 
@@ -88,13 +90,15 @@ impl Answers {
 
     /// Returns the answer to a question: a fresh one that is known, or that of `ask`.
     async fn of(&self, question: String, ask: impl Future<Output = Result<String, Away>>) -> Answer {
-        let kept = async { Kept { answer: ask.await.map(Arc::from), fresh: FRESH } };
+        let kept = async { Kept { asked: Timestamp::now(), answer: ask.await.map(Arc::from), fresh: FRESH } };
         self.0.get_with(question, kept).await.answer
     }
 
-    /// Returns the answer to a question that may take the source long: the longer it took, the longer it counts.
-    async fn of_slow(&self, question: String, ask: impl Future<Output = Result<String, Away>>) -> Answer {
-        self.0.get_with(question, Kept::slow(ask)).await.answer
+    /// Returns the answer to a question that may take the source long, and when it was asked: the longer the answer took, the longer
+    /// it counts.
+    async fn of_slow(&self, question: String, ask: impl Future<Output = Result<String, Away>>) -> (Answer, Timestamp) {
+        let kept = self.0.get_with(question, Kept::slow(ask)).await;
+        (kept.answer, kept.asked)
     }
 }
 
@@ -224,7 +228,7 @@ mod tests {
         let slow = answer_after(Duration::from_secs(5), Ok("1"));
         let first = answers.of_slow("slow".to_owned(), slow).await;
         assert_eq!(first, answers.of_slow("slow".to_owned(), answer_after(FRESH, Ok("2"))).await);
-        let kept = Kept { answer: first, fresh: OLDEST };
+        let kept = Kept { answer: first.0, asked: first.1, fresh: OLDEST };
         let age = Age.expire_after_create(&"slow".to_owned(), &kept, std::time::Instant::now());
         assert_eq!(age, Some(OLDEST));
     }

@@ -1,5 +1,6 @@
 //! The outcome of each resource in a pass: its decision, and the result of carrying it out.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
@@ -78,11 +79,11 @@ pub struct GateRecord {
 impl GateRecord {
     /// Returns the answer in words, for logs and traces.
     #[must_use]
-    pub fn answer_text(&self) -> String {
+    pub fn answer_text(&self) -> Cow<'static, str> {
         match &self.answer {
-            GateAnswer::Holds => "holds".to_owned(),
-            GateAnswer::DoesNotHold => "does not hold".to_owned(),
-            GateAnswer::Failed(cause) => format!("failed: {cause}"),
+            GateAnswer::Holds => "holds".into(),
+            GateAnswer::DoesNotHold => "does not hold".into(),
+            GateAnswer::Failed(cause) => format!("failed: {cause}").into(),
         }
     }
 }

@@ -65,6 +65,7 @@ pub struct Expression {
 
 struct Parsed {
     source: String,
+    one_line: Arc<str>,
     /// The syntax tree of the expression as its author wrote it, for lints, abstract values and explanations.
     tree: IdedExpr,
     /// The program that an evaluation runs, with the adapter's checks and limits built in.
@@ -173,14 +174,20 @@ impl Expression {
         let resources = lint::reads(&tree, "resources").into();
         let names = lint::names(&tree);
         let program = evaluation::Program::new(tree.clone());
-        let paths = OnceLock::new();
-        Self { parsed: Arc::new(Parsed { source, tree, program, names, resources, paths }) }
+        let (one_line, paths) = (one_line(&source).into(), OnceLock::new());
+        Self { parsed: Arc::new(Parsed { source, one_line, tree, program, names, resources, paths }) }
     }
 
     /// The text it was parsed from, trimmed.
     #[must_use]
     pub fn source(&self) -> &str {
         &self.parsed.source
+    }
+
+    /// Its text on one line, for logs and traces: each line break becomes a space.
+    #[must_use]
+    pub fn one_line(&self) -> &Arc<str> {
+        &self.parsed.one_line
     }
 
     /// Variables and functions that it uses and that neither CEL, nor our library, nor `is_known` knows.

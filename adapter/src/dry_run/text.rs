@@ -391,7 +391,7 @@ fn reported(f: &mut Formatter<'_>, body: &Value) -> fmt::Result {
 
 /// A gate that was evaluated. The resource's error contains the reason of a failure.
 fn gate_line(f: &mut Formatter<'_>, gate: &GateTrace) -> fmt::Result {
-    let answer = gate.answer.split_once(':').map_or(gate.answer.as_str(), |(answer, _)| answer);
+    let answer = gate.answer.split_once(':').map_or(&*gate.answer, |(answer, _)| answer);
     let of = gate.resource.as_ref().map(|resource| format!(" of {resource}")).unwrap_or_default();
     let answer = match waits(gate) {
         Some(awaited) => format!("{answer}, {awaited}"),

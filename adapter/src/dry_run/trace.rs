@@ -213,7 +213,7 @@ impl Trace {
         for decision in &mut self.decisions {
             redact(&mut decision.because);
             for gate in &mut decision.gates {
-                redact(&mut gate.answer);
+                redact(gate.answer.to_mut());
                 gate.readings.iter_mut().for_each(|reading| redact(&mut reading.value));
             }
             decision.pruned.iter_mut().for_each(|pruned| redact(&mut pruned.name));

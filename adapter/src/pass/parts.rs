@@ -3,7 +3,9 @@
 //! In: the report of a pass, and the task. Out: values that serialize. A value that a pass captured, a body and an object are
 //! for the trace alone, which redacts them: the builders here leave them out.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use lifecycle_core::bundle::report::ObjectReport;
 use lifecycle_core::decision::{Decision, SkipReason, WaitReason};
@@ -11,7 +13,6 @@ use lifecycle_core::outcome::{GateRecord, Outcome, OutcomeResult};
 use lifecycle_core::post::{ActionEnd, ActionResult};
 use lifecycle_core::precondition::PreconditionResult;
 use lifecycle_core::task::Task;
-use lifecycle_language::cel::one_line;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -225,13 +226,13 @@ pub struct GateTrace {
     /// The name of the gate, such as `create` or `delete`.
     pub gate: String,
     /// The result of the gate, as text.
-    pub answer: String,
+    pub answer: Cow<'static, str>,
     /// The other resources for which a gate that does not hold waits.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub awaits: BTreeSet<String>,
     /// The CEL expression of the gate, as the task writes it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub expression: Option<String>,
+    pub expression: Option<Arc<str>>,
     /// The values that the expression read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub readings: Vec<ReadingTrace>,
@@ -248,9 +249,9 @@ impl GateTrace {
             gate: gate.name.clone(),
             answer: gate.answer_text(),
             awaits: gate.awaits.clone(),
-            expression: expression.map(|expression| one_line(expression.source())),
+            expression: expression.map(|expression| Arc::clone(expression.one_line())),
             readings: readings
-                .map(|reading| ReadingTrace { path: reading.path.clone(), value: reading.value.clone() })
+                .map(|reading| ReadingTrace { path: Arc::clone(&reading.path), value: reading.value.clone() })
                 .collect(),
         }
     }
@@ -260,7 +261,7 @@ impl GateTrace {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ReadingTrace {
     /// The path, as the expression writes it.
-    pub path: String,
+    pub path: Arc<str>,
     /// The value at the path, shortened for display.
     pub value: String,
 }

@@ -194,7 +194,7 @@ mod tests {
     }
 
     fn decision(readings: usize, unchanged: usize, failed: usize) -> DecisionTrace {
-        let reading = || ReadingTrace { path: "resources.space.status".to_owned(), value: "\"Active\"".to_owned() };
+        let reading = || ReadingTrace { path: "resources.space.status".into(), value: "\"Active\"".to_owned() };
         DecisionTrace {
             resource: "space".to_owned(),
             decision: "skip",
@@ -207,9 +207,9 @@ mod tests {
             gates: vec![GateTrace {
                 resource: None,
                 gate: "apply".to_owned(),
-                answer: "holds".to_owned(),
+                answer: "holds".into(),
                 awaits: [].into(),
-                expression: Some("resources.space.status == 'Active'".to_owned()),
+                expression: Some("resources.space.status == 'Active'".into()),
                 readings: (0..readings).map(|_| reading()).collect(),
             }],
             versions: 1,

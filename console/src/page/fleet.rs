@@ -3,12 +3,13 @@
 
 use std::collections::BTreeMap;
 
+use jiff::SignedDuration;
 use maud::{Markup, html};
 
 use super::parts::{adapter_link, ago, all_away, counted, cut, cut_to, escaped, fitting, link, mark, rest, table};
 use super::{Moment, Page, Part};
 use crate::model::{List, Resource, Stuck, StuckList};
-use crate::source::{Away, Filter, State};
+use crate::source::{Away, Count, Filter, State};
 use crate::why::{Tone, age};
 
 /// The resources on a page of the list.
@@ -19,6 +20,8 @@ const OF_STUCK: usize = 12_000;
 const OF_WAITS: usize = 12_000;
 const OF_STALLED: usize = 8_000;
 const OF_LIST: usize = 45_000;
+/// The age from which the page says how old its numbers are; the list may be a second old.
+const AGED: SignedDuration = SignedDuration::from_secs(3);
 /// The most stuck resources, and the most stalled deletions.
 const OLDEST: usize = 10;
 /// The most characters of a name in the list, and of a kind; Kubernetes has names of 63.
@@ -30,7 +33,7 @@ pub struct Counts {
     /// The kind.
     pub kind: String,
     /// The number of resources in each state.
-    pub of_state: Vec<(State, Result<u64, Away>)>,
+    pub of_state: Vec<(State, Result<Count, Away>)>,
 }
 
 /// What the page shows.
@@ -57,7 +60,7 @@ impl Fleet {
         let content = html! {
             h1 { "Fleet" }
             (self.problems())
-            (self.numbers())
+            (self.numbers(moment))
             @if self.is_well() { p { (mark(Tone::Good, "Nothing is stuck")) } }
             (self.waiting())
             (self.stalled())
@@ -74,7 +77,7 @@ impl Fleet {
         all_away(of_counts.chain(of_stuck).chain(self.list.as_ref().err()))
     }
 
-    fn numbers(&self) -> Markup {
+    fn numbers(&self, moment: Moment) -> Markup {
         let stuck_of = |kind: &str| {
             let list = self.stuck.as_ref()?.as_ref().ok()?;
             let count = list.items.iter().filter(|stuck| stuck.kind.eq_ignore_ascii_case(kind)).count();
@@ -89,7 +92,7 @@ impl Fleet {
                     @for (state, count) in &counts.of_state {
                         td.number {
                             @match count {
-                                Ok(count) => a href=(href(&Filter { kind: Some(counts.kind.clone()), state: *state, ..Filter::default() }, 1)) { (count) },
+                                Ok(count) => a href=(href(&Filter { kind: Some(counts.kind.clone()), state: *state, ..Filter::default() }, 1)) { (count.number) },
                                 Err(_) => span.faint title="away" { "?" },
                             }
                         }
@@ -99,7 +102,17 @@ impl Fleet {
             }
         };
         let headings: Vec<&str> = ["Kind"].into_iter().chain(State::EACH.map(State::word)).chain(["stuck"]).collect();
-        table("Resources by state", &headings, rows)
+        html! {
+            (table("Resources by state", &headings, rows))
+            (self.aged(moment))
+        }
+    }
+
+    /// When the API was asked for the oldest number, if that is longer ago than for the rest of the page.
+    fn aged(&self, moment: Moment) -> Markup {
+        let known = self.counts.iter().flat_map(|counts| &counts.of_state).filter_map(|(_, count)| count.as_ref().ok());
+        let aged = known.map(|count| count.asked).min().filter(|asked| moment.now.duration_since(*asked) >= AGED);
+        html! { @if let Some(asked) = aged { p.faint { "The API counts slowly: the oldest of these numbers was asked for " (ago(Some(asked), moment.now)) "." } } }
     }
 
     /// Whether the exporter knows neither a stuck resource nor a stalled deletion.
@@ -265,4 +278,30 @@ fn href(filter: &Filter, page: u32) -> String {
         }
     }
     query + "#list"
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+
+    use super::*;
+
+    #[test]
+    fn page_says_how_old_its_numbers_are() {
+        let now = Timestamp::UNIX_EPOCH;
+        let counted = |ago: i64| {
+            let count = Count { number: 7, asked: now - SignedDuration::from_secs(ago) };
+            Counts { kind: "Cluster".to_owned(), of_state: vec![(State::All, Ok(count))] }
+        };
+        let away = || Away { source_name: "API".to_owned(), reason: "it is busy".to_owned() };
+        let cases = [("of now", vec![1, 2], false), ("one is old", vec![1, 20, 2], true)];
+        for (name, ages, is_told) in cases {
+            let counts = ages.into_iter().map(counted).collect();
+            let (filter, list) = (Filter::default(), Err(away()));
+            let fleet = Fleet { counts, stuck: None, stalled: None, filter, page: 1, list };
+            let content = fleet.page(Moment { now }).content.into_string();
+            assert_eq!(content.contains("was asked for <time"), is_told, "{name}: {content}");
+            assert_eq!(content.contains(">20s ago<"), is_told, "{name}: {content}");
+        }
+    }
 }

@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use http::StatusCode;
+use jiff::Timestamp;
 use lifecycle_api_client::client::{Answer, Client, Request};
 use lifecycle_api_client::lookup::check_source;
 use lifecycle_api_client::problem::Problem;
@@ -62,6 +63,15 @@ impl State {
             Self::Deleting => Some("deleted_time is not null"),
         }
     }
+}
+
+/// How many resources match a filter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Count {
+    /// The number.
+    pub number: u64,
+    /// When the API was asked for it.
+    pub asked: Timestamp,
 }
 
 /// Which resources to list.
@@ -187,10 +197,11 @@ impl Api {
     ///
     /// # Errors
     /// The API has no answer, or refuses the filter.
-    pub async fn count(&self, filter: &Filter) -> Result<u64, Away> {
+    pub async fn count(&self, filter: &Filter) -> Result<Count, Away> {
         let path = format!("resources?page=1&size=1&fields=id{}", Self::query(filter)?);
-        let answer = self.answers.of_slow(format!("api {path}"), self.ask(&path)).await?;
-        Ok(decode::<List<serde_json::Value>>(API, &answer)?.total)
+        let (answer, asked) = self.answers.of_slow(format!("api {path}"), self.ask(&path)).await;
+        let list: List<serde_json::Value> = decode(API, &answer?)?;
+        Ok(Count { number: list.total, asked })
     }
 
     fn query(filter: &Filter) -> Result<String, Away> {

@@ -16,7 +16,7 @@ use crate::outcome::GateRecord;
 use crate::patch;
 use crate::task::{Gates, Recreate, Resource};
 use crate::warning::{Warning, WarningReason};
-use lifecycle_language::cel::{EvaluationError, Expression, Reading, one_line};
+use lifecycle_language::cel::{EvaluationError, Expression, Reading};
 use lifecycle_language::scope::Scope;
 
 /// The gates that were evaluated for one resource, and their warnings.
@@ -244,7 +244,7 @@ impl Questions for Examination<'_> {
     fn not_yet(&mut self) -> Option<NotYet> {
         let resource = self.context.resource;
         let gate = resource.gates.when.as_ref().filter(|_| resource.gates.reads_clock)?;
-        Some(NotYet { gate: one_line(gate.source()), holds_back: self.holds_back() })
+        Some(NotYet { gate: gate.one_line().to_string(), holds_back: self.holds_back() })
     }
 
     fn adopts(&self) -> bool {

@@ -5,6 +5,8 @@
 //! no path, but the list that a loop iterates over is. A computed index ends a path; [`dig`](super::data) with a
 //! constant path extends it. Fails: nothing.
 
+use std::sync::Arc;
+
 use cel::common::ast::{CallExpr, Expr, IdedExpr, LiteralValue, operators};
 use serde_json::Value;
 
@@ -21,7 +23,7 @@ use crate::scope::Scope;
 pub struct Reading {
     /// The path as the author wrote it where it appears first: `is_deleting`, `resources.?job.status["phase"]`,
     /// `dig(labels, "example.io/tier")`. The clock is `now()`.
-    pub path: String,
+    pub path: Arc<str>,
     /// Compact JSON, cut after 100 characters with `…`; of a whole Kubernetes object its kind and name; `absent` if
     /// the path has no value; `[redacted]` for what belongs to `env` or another [concealed](Scope::conceal) variable, or is
     /// the data of a Secret.
@@ -31,7 +33,7 @@ pub struct Reading {
 /// A path into the scope.
 #[derive(Debug)]
 pub(super) struct Path {
-    text: String,
+    text: Arc<str>,
     variable: String,
     steps: Vec<Step>,
 }
@@ -70,7 +72,7 @@ pub(super) fn paths(root: &IdedExpr) -> Vec<Path> {
 
 /// The spelling of the path that an operand of a node is, if it is one.
 pub(super) fn text(node: &Node<'_>, operand: &Expr) -> Option<String> {
-    path_to(node, operand).map(|path| path.text)
+    path_to(node, operand).map(|path| path.text.to_string())
 }
 
 /// The path that a node is, if it is one.
@@ -81,11 +83,11 @@ fn path_to(node: &Node<'_>, expr: &Expr) -> Option<Path> {
             name if name.starts_with('@') || node.binds(name) => return None,
             name => name,
         };
-        return Some(Path { text: text.to_owned(), variable: absolute(name).to_owned(), steps: Vec::new() });
+        return Some(Path { text: text.into(), variable: absolute(name).to_owned(), steps: Vec::new() });
     }
     let link = link(expr)?;
     let mut path = path_to(node, link.operand)?;
-    path.text = link.written.after(&path.text);
+    path.text = link.written.after(&path.text).into();
     path.steps.push(link.step);
     Some(path)
 }
@@ -208,7 +210,7 @@ impl Path {
                 place.map_or_else(|| "absent".to_owned(), Place::summary)
             }
         };
-        Some(Reading { path: self.text.clone(), value })
+        Some(Reading { path: Arc::clone(&self.text), value })
     }
 
     fn follow<'v>(&self, variable: &'v Value, is_concealed: bool) -> Option<Place<'v>> {

@@ -80,10 +80,11 @@ impl<'v> Place<'v> {
 
     /// `Job team-a/provision`, if the value is a Kubernetes object.
     fn object_name(self) -> Option<String> {
-        let text = |pointer: &str| self.value.pointer(pointer).and_then(Value::as_str);
-        let (kind, name) = (text("/kind")?, text("/metadata/name")?);
-        text("/apiVersion")?;
-        Some(match text("/metadata/namespace") {
+        let text = |value: &'v Value, key: &str| value.get(key).and_then(Value::as_str);
+        let (kind, _, metadata) =
+            (text(self.value, "kind")?, text(self.value, "apiVersion")?, self.value.get("metadata")?);
+        let name = text(metadata, "name")?;
+        Some(match text(metadata, "namespace") {
             Some(namespace) if !namespace.is_empty() => format!("{kind} {namespace}/{name}"),
             _ => format!("{kind} {name}"),
         })
@@ -148,6 +149,7 @@ fn separate(index: usize, text: &mut String) -> bool {
 
 /// Appends a string as JSON, up to a little more than is kept.
 fn quote(value: &str, text: &mut String) {
-    let kept: String = value.chars().take(MAX_CHARACTERS + 1).collect();
-    text.push_str(&Value::String(kept).to_string());
+    let end = value.char_indices().nth(MAX_CHARACTERS + 1).map_or(value.len(), |(end, _)| end);
+    // Serializing a text cannot fail.
+    text.push_str(&serde_json::to_string(&value[..end]).unwrap_or_default());
 }

@@ -8,7 +8,7 @@ type Case<'c> = (&'c str, &'c str, &'c [(&'c str, &'c str)]);
 
 fn readings(scope: &Scope, source: &str) -> Vec<(String, String)> {
     let readings = Expression::parse(source).unwrap_or_else(|error| panic!("{source}: {error}")).readings(scope);
-    readings.into_iter().map(|reading| (reading.path, reading.value)).collect()
+    readings.into_iter().map(|reading| (reading.path.to_string(), reading.value)).collect()
 }
 
 fn explain(scope: &Scope, name: &str, source: &str, expected: &[(&str, &str)]) {
@@ -294,5 +294,5 @@ fn readings_follow_the_scope() {
     scope.set("int", json!(3));
     let shadowed = Expression::parse("int").unwrap();
     assert_eq!(shadowed.evaluate(&scope).unwrap(), Answer::Value(json!(3)));
-    assert_eq!(shadowed.readings(&scope), [Reading { path: "int".to_owned(), value: "3".to_owned() }]);
+    assert_eq!(shadowed.readings(&scope), [Reading { path: "int".into(), value: "3".to_owned() }]);
 }
