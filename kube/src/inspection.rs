@@ -26,8 +26,8 @@ use crate::served_kind::ServedKind;
 /// hide the round trips, and leave the API server's fair queuing room for others.
 const AT_ONCE: usize = 16;
 
-/// Objects per page. The first page answers nearly always: one object of others is enough.
-const PAGE_SIZE: u32 = 50;
+/// Objects per page. One object of others is enough, and members come in the same lists.
+const PAGE_SIZE: u32 = 250;
 
 /// The group whose objects are measurements of others, and whose server is often away.
 const METRICS: &str = "metrics.k8s.io";
@@ -43,8 +43,11 @@ const DERIVED: [(&str, &str); 5] = [
 
 /// Says in words that the object would go although it is not of the set; `None` if it is of the set, if it would stay, or if
 /// Kubernetes keeps it in every namespace.
+///
+/// The set's label alone makes no member: people and operators copy labels to objects of their own, also to places where no
+/// member ever was. A member has the UID of one that the pass found; without the label, it was disowned meanwhile.
 #[must_use]
-pub fn foreign(inspection: &Inspection, set: &str, object: &Value) -> Option<String> {
+pub fn foreign(inspection: &Inspection, members: &Members, object: &Value) -> Option<String> {
     let object_ref = ObjectRef::of(object);
     let is_of_each_namespace = is_of_each_namespace(&object_ref);
     let Identity { kind, namespace, name } = Identity::from(object_ref);
@@ -52,8 +55,13 @@ pub fn foreign(inspection: &Inspection, set: &str, object: &Value) -> Option<Str
         Inspection::Instances(_) => true,
         Inspection::Namespace(of) => namespace.as_ref() == Some(of) && !is_of_each_namespace,
     };
-    let is_foreign = would_go && covers(inspection, &kind) && object.label(PART_OF) != Some(set);
+    let is_member = object.label(PART_OF) == Some(&*members.set) && members.uids.contains(uid(object));
+    let is_foreign = would_go && covers(inspection, &kind) && !is_member;
     is_foreign.then(|| format!("{} is not of this bundle", Identity { kind, namespace, name }))
+}
+
+fn uid(object: &Value) -> &str {
+    object.pointer("/metadata/uid").and_then(Value::as_str).unwrap_or_default()
 }
 
 /// Objects that others control, until it is known whose these others are.
@@ -70,12 +78,12 @@ struct Dependent {
 impl Dependents {
     /// Takes an object. Returns it in words if it is somebody else's; an object with a controller may be a member's dependent.
     pub fn take(&mut self, inspection: &Inspection, members: &Members, object: &Value) -> Option<String> {
-        let words = foreign(inspection, &members.set, object)?;
-        let text = |value: &Value| value.get("uid").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let words = foreign(inspection, members, object)?;
         let owners = object.pointer("/metadata/ownerReferences").and_then(Value::as_array);
         let controller = owners.into_iter().flatten().find(|owner| owner.get("controller") == Some(&Value::Bool(true)));
-        let Some(controller) = controller.map(text) else { return Some(words) };
-        self.0.push(Dependent { uid: object.get("metadata").map(text).unwrap_or_default(), controller, words });
+        let controller = controller.map(|owner| owner.get("uid").and_then(Value::as_str).unwrap_or_default());
+        let Some(controller) = controller.map(str::to_owned) else { return Some(words) };
+        self.0.push(Dependent { uid: uid(object).to_owned(), controller, words });
         None
     }
 
@@ -207,8 +215,8 @@ impl Cluster {
             Inspection::Namespace(name) => Some(name.as_str()),
         };
         let mut dependents = Dependents::default();
-        let selector = Selector::Without { key: PART_OF, value: &members.set };
-        let mut pages = self.list(&served.kind, namespace, selector, Form::MetadataOnly)?.with_page_size(PAGE_SIZE);
+        let mut pages =
+            self.list(&served.kind, namespace, Selector::Everything, Form::MetadataOnly)?.with_page_size(PAGE_SIZE);
         loop {
             match pages.next().await {
                 Ok(Some(page)) => {

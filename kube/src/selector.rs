@@ -1,7 +1,7 @@
 //! Label selectors, by which lists choose objects.
 //!
-//! In: labels, one label's key, one label that objects lack, or nothing. Out: the selector's text. Fails: with a message, if labels would choose
-//! every object or the text would have another meaning. Pure.
+//! In: labels, one label's key, or nothing. Out: the selector's text. Fails: with a message, if labels would choose every object or the
+//! text would have another meaning. Pure.
 
 use std::collections::BTreeMap;
 
@@ -12,13 +12,6 @@ pub enum Selector<'a> {
     Labels(&'a BTreeMap<String, String>),
     /// Objects that carry a label of this key, whatever its value.
     Exists(&'a str),
-    /// Objects that lack the label of this key, or carry it with another value; the value is not empty.
-    Without {
-        /// The label's key.
-        key: &'a str,
-        /// The value that the chosen objects do not have.
-        value: &'a str,
-    },
     /// Every object. A variant of its own, so that a missing label never means this.
     Everything,
 }
@@ -36,9 +29,6 @@ impl Selector<'_> {
                 Ok(requirements?.join(","))
             }
             Self::Exists(key) => checked_key(key).map(str::to_owned),
-            // The server would take the empty value for that of a label without one.
-            Self::Without { key, value: "" } => Err(format!("the value of label {key} is empty")),
-            Self::Without { key, value } => Ok(format!("{}!={}", checked_key(key)?, checked_value(key, value)?)),
             Self::Everything => Ok(String::new()),
         }
     }
@@ -78,9 +68,6 @@ mod tests {
             ("a negation", Selector::Labels(&labels(&[("!a", "1")])), Err("\"!a\" cannot be a label's key")),
             ("an empty key", Selector::Labels(&labels(&[("", "1")])), Err("\"\" cannot be a label's key")),
             ("any value", Selector::Exists("a/x"), Ok("a/x")),
-            ("another value, or none", Selector::Without { key: "a/x", value: "1" }, Ok("a/x!=1")),
-            ("other than no value", Selector::Without { key: "a", value: "" }, Err("the value of label a is empty")),
-            ("a requirement in another value", Selector::Without { key: "a", value: "1,b=2" }, Err(second)),
             ("everything, said explicitly", Selector::Everything, Ok("")),
             ("no value at all", Selector::Exists("!a"), Err("\"!a\" cannot be a label's key")),
             ("an empty key with any value", Selector::Exists(""), Err("\"\" cannot be a label's key")),

@@ -21,6 +21,11 @@ async fn cluster(kubeconfig: &Path) -> Result<Cluster> {
     Ok(Cluster::new(connect(Some(kubeconfig), "lifecycle-test/1").await?, "test", settings))
 }
 
+/// The set, of which these objects are the members.
+fn members(of: &[&Value]) -> Members {
+    Members { set: SET.to_owned(), uids: of.iter().map(|object| Fence::of(object).uid().to_owned()).collect() }
+}
+
 fn instances(pattern: &str) -> Result<Inspection> {
     Ok(Inspection::Instances(pattern.parse()?))
 }
@@ -65,10 +70,10 @@ impl World {
     }
 
     /// Inspects the namespace until all kinds can be read: other tests install and remove kinds at the same time.
-    async fn in_namespace(&self) -> Result<Option<String>> {
+    async fn in_namespace(&self, members: &Members) -> Result<Option<String>> {
         let whole = self.whole_namespace();
         await_condition("every kind to be readable", PATIENCE, async || {
-            Ok(self.cluster.inspect(&whole, &Members::from(SET)).await?)
+            Ok(self.cluster.inspect(&whole, members).await?)
         })
         .await
     }
@@ -84,24 +89,23 @@ async fn instance_of_others_is_found_in_any_namespace() -> Result<()> {
         [format!("{group}/Widget"), format!("{group}/*"), format!("*.{group}/Widget"), format!("{group}/Gadget")];
     let member = world.object(&api_version, "Widget", "member", Some(SET));
     let (definition, member) = world.install(&group, &member).await?;
+    let members = members(&[&member]);
     for pattern in &patterns {
         // The pattern `*.SUFFIX` has every group discovered.
         let types = instances(pattern)?;
-        let found = await_condition("an answer", PATIENCE, async || {
-            Ok(world.cluster.inspect(&types, &Members::from(SET)).await?)
-        });
+        let found =
+            await_condition("an answer", PATIENCE, async || Ok(world.cluster.inspect(&types, &members).await?));
         assert_eq!(found.await?, None, "{pattern}: there is only a member");
     }
 
-    let others = [("another-set", Some("applyset-other-v1")), ("of-nobody", None)];
+    let others = [("another-set", Some("applyset-other-v1")), ("of-nobody", None), ("a-copy", Some(SET))];
     for (name, set) in others {
         let foreign = world.cluster.create(&world.object(&api_version, "Widget", name, set)).await?;
         let expected = format!("Widget.{group} {}/{name} is not of this bundle", world.namespace.name());
         for (pattern, is_found) in patterns.iter().zip([true, true, false, false]) {
             let types = instances(pattern)?;
-            let found = await_condition("an answer", PATIENCE, async || {
-                Ok(world.cluster.inspect(&types, &Members::from(SET)).await?)
-            });
+            let found =
+                await_condition("an answer", PATIENCE, async || Ok(world.cluster.inspect(&types, &members).await?));
             assert_eq!(found.await?, is_found.then(|| expected.clone()), "{pattern}");
         }
         world.delete(&foreign).await?;
@@ -113,7 +117,7 @@ async fn instance_of_others_is_found_in_any_namespace() -> Result<()> {
 #[tokio::test]
 async fn absent_group_has_no_instances() -> Result<()> {
     let world = World::of(ControlPlane::shared().await?).await?;
-    assert_eq!(world.cluster.inspect(&instances("nowhere.example.com/*")?, &Members::from(SET)).await?, None);
+    assert_eq!(world.cluster.inspect(&instances("nowhere.example.com/*")?, &Members::default()).await?, None);
     Ok(())
 }
 
@@ -130,26 +134,29 @@ async fn namespace_with_kubernetes_own_objects_is_empty() -> Result<()> {
     (slice["addressType"], slice["endpoints"]) = (json!("IPv4"), json!([]));
     let mut event = world.object("v1", "Event", "happened", None);
     event["involvedObject"] = json!({ "namespace": world.namespace.name() });
-    own.extend([slice, event, world.object("v1", "ConfigMap", "member", Some(SET))]);
+    own.extend([slice, event]);
     for object in &own {
         match world.cluster.create(object).await {
             Err(error) if error.kind != ErrorKind::AlreadyExists => return Err(error.into()),
             _ => {}
         }
     }
-    assert_eq!(world.in_namespace().await?, None);
+    let members = members(&[&world.cluster.create(&world.object("v1", "ConfigMap", "member", Some(SET))).await?]);
+    assert_eq!(world.in_namespace(&members).await?, None);
 
-    let foreign = world.cluster.create(&world.object("v1", "ConfigMap", "z-of-nobody", None)).await?;
-    let expected = format!("ConfigMap {}/z-of-nobody is not of this bundle", world.namespace.name());
-    assert_eq!(world.in_namespace().await?, Some(expected), "it comes after kube-root-ca.crt");
-    world.delete(&foreign).await?;
-    assert_eq!(world.in_namespace().await?, None);
+    for (name, set) in [("z-of-nobody", None), ("z-a-copy", Some(SET))] {
+        let foreign = world.cluster.create(&world.object("v1", "ConfigMap", name, set)).await?;
+        let expected = format!("ConfigMap {}/{name} is not of this bundle", world.namespace.name());
+        assert_eq!(world.in_namespace(&members).await?, Some(expected), "it comes after kube-root-ca.crt");
+        world.delete(&foreign).await?;
+        assert_eq!(world.in_namespace(&members).await?, None);
+    }
 
     let group = format!("{}.example.com", unique("group"));
     let widget = world.object(&format!("{group}/v1"), "Widget", "one", None);
     let (definition, widget) = world.install(&group, &widget).await?;
     let expected = format!("Widget.{group} {}/one is not of this bundle", world.namespace.name());
-    assert_eq!(world.in_namespace().await?, Some(expected));
+    assert_eq!(world.in_namespace(&members).await?, Some(expected));
     world.delete(&widget).await?;
     world.delete(&definition).await
 }
@@ -184,7 +191,7 @@ async fn broken_api_service_fails_every_inspection_that_it_could_hide_objects_fr
     ];
     for (inspection, fails) in cases {
         let name = format!("{inspection:?}");
-        match world.cluster.inspect(&inspection, &Members::from(SET)).await {
+        match world.cluster.inspect(&inspection, &Members::default()).await {
             Err(error) => {
                 assert!(fails, "{name}: {error}");
                 assert_eq!(error.kind, ErrorKind::Unavailable, "{name}: {error}");
@@ -205,7 +212,7 @@ async fn refused_list_fails_and_vanished_kind_is_empty() -> Result<()> {
     let (definition, member) = world.install(&group, &member).await?;
     let proxy = world.control_plane.proxy().await?;
     let through = cluster(&proxy.access()?.kubeconfig).await?;
-    let types = instances(&format!("{group}/Widget"))?;
+    let (types, members) = (instances(&format!("{group}/Widget"))?, members(&[&member]));
     let list = || When::method("GET").path(format!("/apis/{group}/v1/widgets"));
     for (status, expected) in [
         (403, ErrorKind::Forbidden),
@@ -215,20 +222,19 @@ async fn refused_list_fails_and_vanished_kind_is_empty() -> Result<()> {
         (404, ErrorKind::NotFound),
     ] {
         proxy.inject(list(), Fault::Status(status));
-        let error = through.inspect(&types, &Members::from(SET)).await.err().context("it passed")?;
+        let error = through.inspect(&types, &members).await.err().context("it passed")?;
         assert_eq!(error.kind, expected, "{status}, while the kind is still served: {error}");
         proxy.heal();
     }
-    assert_eq!(through.inspect(&types, &Members::from(SET)).await?, None);
+    assert_eq!(through.inspect(&types, &members).await?, None);
 
     // The kind is discovered once, and gone for every later request.
     proxy.inject(list(), Fault::Status(404));
     proxy.inject(When::method("GET").path(format!("/apis/{group}")).nth(2), Fault::Status(404));
-    assert_eq!(through.inspect(&types, &Members::from(SET)).await?, None);
+    assert_eq!(through.inspect(&types, &members).await?, None);
 
     let reader = world.namespace.user(&[]).await?;
-    let error =
-        cluster(&reader.kubeconfig).await?.inspect(&types, &Members::from(SET)).await.err().context("it passed")?;
+    let error = cluster(&reader.kubeconfig).await?.inspect(&types, &members).await.err().context("it passed")?;
     assert_eq!(error.kind, ErrorKind::Forbidden, "{error}");
     assert!(error.message.ends_with(&format!("; allow to list widgets of API group `{group}`")), "{error}");
     world.delete(&member).await?;

@@ -1,11 +1,11 @@
 //! The guard before a deletion: what is not of the bundle must not go with its types and namespaces.
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use lifecycle_core::outcome::OutcomeResult;
 use lifecycle_e2e::unique;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::table::Act::{Create, Delete, Deleting, Gone, Ready, Render};
+use crate::table::Act::{Create, Delete, Deleting, Gone, Hold, Ready, Release, Render};
 use crate::table::{pass, play};
 use crate::world::{World, definition};
 
@@ -29,7 +29,7 @@ async fn play_deletion(world: &mut World, named: String) -> Result<()> {
             [Deleting],
             "deleting",
             &["baz deleted Absent", "bazs.GROUP deleting Terminating"],
-            "deletion wave 0: CustomResourceDefinition.apiextensions.k8s.io bazs.GROUP is still there",
+            "deletion wave 0, types: CustomResourceDefinition.apiextensions.k8s.io bazs.GROUP is still there",
         ),
         pass("gone", [Gone(named)], "deleted", &[], ""),
     ];
@@ -107,10 +107,10 @@ async fn foreign_instance_of_an_own_type_keeps_the_type_and_everything_else() ->
             "instance gone",
             [Delete("foreign")],
             "deleting",
-            &["baz deleted Absent", "bazs.GROUP deleting Terminating", "map deleted Absent", "secret deleted Absent"],
-            "deletion wave 0: CustomResourceDefinition.apiextensions.k8s.io bazs.GROUP is still there",
+            &["baz deleted Absent", "bazs.GROUP deleting Terminating", "map none Ready", "secret none Ready"],
+            "deletion wave 0, types: CustomResourceDefinition.apiextensions.k8s.io bazs.GROUP is still there",
         ),
-        pass("gone", [Gone(named)], "deleted", &[], ""),
+        pass("gone", [Gone(named)], "deleted", &["map deleted Absent", "secret deleted Absent"], ""),
     ];
     play(&mut world, passes).await
 }
@@ -171,14 +171,66 @@ async fn namespace_stays_while_something_of_others_is_in_it() -> Result<()> {
     Ok(())
 }
 
-#[tokio::test]
-async fn what_an_instance_of_the_bundle_controls_does_not_block() -> Result<()> {
-    let (mut world, named) = type_and_instance().await?;
+/// An instance that the bundle's instance controls.
+async fn dependent(world: &World) -> Result<Value> {
     let owner = world.live("baz").await?;
     let mut dependent = world.own("Baz", "dependent");
     dependent["metadata"]["ownerReferences"] = json!([{
         "apiVersion": owner["apiVersion"], "kind": "Baz", "name": "baz", "uid": owner["metadata"]["uid"], "controller": true,
     }]);
-    world.create(&dependent).await?;
+    Ok(dependent)
+}
+
+#[tokio::test]
+async fn what_an_instance_of_the_bundle_controls_does_not_block() -> Result<()> {
+    let (mut world, named) = type_and_instance().await?;
+    world.create(&dependent(&world).await?).await?;
     play_deletion(&mut world, named).await
+}
+
+#[tokio::test]
+async fn operator_stays_while_what_its_instances_control_has_a_finalizer() -> Result<()> {
+    let mut world = World::new().await?;
+    let named = format!("bazs.{}", world.group);
+    let objects =
+        vec![definition(&world.group, "Baz", "Namespaced"), world.own("Baz", "baz"), world.map("operator", "1")];
+    world.render(objects);
+    world.pass().await?;
+    world.await_established(&named).await?;
+    world.pass().await?;
+    let dependent = dependent(&world).await?;
+    let waits = "deletion wave 0, types: CustomResourceDefinition.apiextensions.k8s.io bazs.GROUP is still there";
+    let passes = [
+        pass(
+            "deletion",
+            [Create(dependent), Hold("dependent"), Deleting],
+            "deleting",
+            &["baz deleted Absent", "bazs.GROUP deleting Terminating", "operator none Ready"],
+            waits,
+        ),
+        pass("held", [], "waiting", &["bazs.GROUP none Terminating", "operator none Ready"], waits),
+        pass("released", [Release("dependent"), Gone(named)], "deleted", &["operator deleted Absent"], ""),
+    ];
+    play(&mut world, passes).await
+}
+
+#[tokio::test]
+async fn copy_of_an_instance_in_a_namespace_of_others_keeps_the_type() -> Result<()> {
+    let (mut world, _) = type_and_instance().await?;
+    let elsewhere = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": unique("team") } });
+    world.create(&elsewhere).await?;
+    // As `kubectl get --output yaml` and `kubectl create` copy it: with all labels and annotations.
+    let mut copy = world.live("baz").await?;
+    copy["metadata"]["namespace"] = elsewhere["metadata"]["name"].clone();
+    for of_server in ["uid", "resourceVersion", "managedFields", "creationTimestamp", "generation"] {
+        copy["metadata"].as_object_mut().map(|metadata| metadata.remove(of_server));
+    }
+    world.create(&copy).await?;
+    world.is_deleting = true;
+    world.pass().await?;
+    let namespace = elsewhere["metadata"]["name"].as_str().unwrap_or_default();
+    let expected = format!("{namespace}/baz is not of this bundle; the deletion waits until it is gone");
+    ensure!(world.why().starts_with("deletion guard: Baz.") && world.why().ends_with(&expected), "{}", world.why());
+    world.is_deleting = false;
+    world.delete(namespace).await
 }

@@ -183,10 +183,11 @@ async fn instances_that_left_go_before_their_types() -> Result<()> {
             "released",
             [Release("baz")],
             "waiting",
-            &["bazs.GROUP deleting Terminating", "map deleted Absent", "secret none Ready"],
-            "deletion wave 0: CustomResourceDefinition.apiextensions.k8s.io bazs.GROUP is still there",
+            &["bazs.GROUP deleting Terminating", "map none Ready", "secret none Ready"],
+            "deletion wave 0, types: CustomResourceDefinition.apiextensions.k8s.io bazs.GROUP is still there",
         ),
-        pass("type gone", [Gone(definition)], "updated", &["secret none Ready"], ""),
+        pass("type gone", [Gone(definition)], "updated", &["map deleted Absent", "secret none Ready"], ""),
+        pass("the parent forgets places", [], "updated", &["secret none Ready"], ""),
         pass("settled", [], "skipped", &["secret none Ready"], ""),
     ];
     play(&mut world, passes).await?;
@@ -215,10 +216,10 @@ async fn instances_of_a_deleted_bundle_go_before_their_types() -> Result<()> {
             "released",
             [Release("bar"), Release("baz")],
             "deleting",
-            &["bazs.GROUP deleting Terminating", "map deleted Absent", "secret deleted Absent"],
-            "deletion wave 0: CustomResourceDefinition.apiextensions.k8s.io bazs.GROUP is still there",
+            &["bazs.GROUP deleting Terminating", "map none Ready", "secret none Ready"],
+            "deletion wave 0, types: CustomResourceDefinition.apiextensions.k8s.io bazs.GROUP is still there",
         ),
-        pass("type gone", [Gone(definition)], "deleted", &[], ""),
+        pass("type gone", [Gone(definition)], "deleted", &["map deleted Absent", "secret deleted Absent"], ""),
         pass("gone", [], "skipped", &[], ""),
     ];
     play(&mut world, passes).await?;

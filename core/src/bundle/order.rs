@@ -43,6 +43,8 @@ impl ApplyStage {
 pub enum DeleteStage {
     /// Objects of the types that the set manages: they go while their controller still runs and removes its finalizers.
     Instance,
+    /// The types themselves. Objects that members control go with them, some by the same controller: so it goes after them.
+    Types,
     /// All other objects.
     Rest,
 }
@@ -55,6 +57,7 @@ impl DeleteStage {
             Self::Rest if are_namespaces => format!("deletion wave {order}, namespaces"),
             Self::Rest => format!("deletion wave {order}"),
             Self::Instance => format!("deletion wave {order}, instances"),
+            Self::Types => format!("deletion wave {order}, types"),
         }
     }
 }
@@ -86,7 +89,13 @@ impl Place<DeleteStage> {
     /// Returns where an object with this delete order is deleted.
     #[must_use]
     pub fn to_delete(kind: &GroupKind, order: i16, managed: &ManagedTypes) -> Self {
-        let stage = if managed.includes(kind) { DeleteStage::Instance } else { DeleteStage::Rest };
+        let stage = if managed.includes(kind) {
+            DeleteStage::Instance
+        } else if kind.is_custom_resource_definition() || kind.is_api_service() {
+            DeleteStage::Types
+        } else {
+            DeleteStage::Rest
+        };
         Self { order, stage, priority: priority::to_delete(kind) }
     }
 }

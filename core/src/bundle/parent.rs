@@ -249,9 +249,10 @@ impl Parent {
     }
 }
 
-/// The digest with its first digits alone; what follows its digits, such as a generation, stays.
+/// The digest of the content, or the only one, with its first digits alone; what follows its digits, such as a generation, stays.
+/// Policies do not count: an object that has served does not run again because a default of its bundle changed.
 fn short(digest: &str) -> String {
-    let digest = digest.split_once('~').map_or(digest, |(digest, _)| digest);
+    let digest = digest.split_once('~').map_or(digest, |(_, content)| content);
     let (digits, rest) = digest.split_at(digest.find('@').unwrap_or(digest.len()));
     format!("{}{rest}", digits.get(..DIGITS).unwrap_or(digits))
 }
@@ -368,6 +369,17 @@ mod tests {
         assert!(!parent.is_completed(&identity("a"), "0123456789abcdef0123@6"));
         assert!(!parent.is_completed(&identity("a"), "9123456789abcdef0123@5"));
         assert!(!parent.is_completed(&identity("b"), "0123456789abcdef0123@5"));
+    }
+
+    #[test]
+    fn served_object_whose_policies_changed_has_served() {
+        let mut parent = read(stored()).unwrap();
+        parent.complete(&identity("a"), "0123~c0ffee@5");
+        assert!(parent.is_completed(&identity("a"), "9876~c0ffee@5"));
+        assert!(
+            !parent.is_completed(&identity("a"), "0123~decaf@5")
+                && !parent.is_completed(&identity("a"), "0123~c0ffee@6")
+        );
     }
 
     #[test]

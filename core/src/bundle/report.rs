@@ -99,7 +99,7 @@ impl Report {
                     OutcomeResult::Deleting
                 }
             }
-            Intent::Disown if has(|effect| *effect == Effect::Disowned) => OutcomeResult::Disowned,
+            Intent::Disown if is_complete && has(|effect| *effect == Effect::Disowned) => OutcomeResult::Disowned,
             Intent::Apply | Intent::Delete | Intent::Disown if is_complete => OutcomeResult::Skipped,
             Intent::Apply | Intent::Delete | Intent::Disown => OutcomeResult::Waiting,
         }
@@ -150,7 +150,8 @@ impl Report {
     fn wave(&self, step: &Arc<str>) -> Value {
         let objects = || self.objects.iter().filter(|object| object.step == *step);
         let ready = objects().filter(|object| object.is_ready()).count();
-        json!({ "name": &**step, "objects": objects().count(), "ready": ready })
+        let failed = objects().filter(|object| object.has_failed()).count();
+        json!({ "name": &**step, "objects": objects().count(), "ready": ready, "failed": failed })
     }
 }
 
@@ -178,6 +179,12 @@ impl ObjectReport {
     fn is_ready(&self) -> bool {
         let has_served = matches!(self.verdict, Some((_, Decision::Skip(SkipReason::Completed))));
         has_served || self.judgement.as_ref().is_some_and(|judgement| judgement.readiness == Readiness::Ready)
+    }
+
+    /// Whether the object says that it failed, or could not be written.
+    fn has_failed(&self) -> bool {
+        let says_so = self.judgement.as_ref().is_some_and(|judgement| judgement.readiness == Readiness::Failed);
+        says_so || self.effect.failure().is_some()
     }
 
     fn shown(&self) -> Value {

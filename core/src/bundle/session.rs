@@ -38,7 +38,7 @@ use crate::observation::Version;
 use crate::plan::record::write_failure;
 use crate::write::{Command, Executed, WriteErrorKind};
 use gather::{Gathered, gather};
-use steps::{Act, Planning, Step};
+use steps::{Act, Planning, Step, stays_served};
 
 pub use super::setting::Setting;
 
@@ -69,15 +69,9 @@ pub enum Inspection {
 pub struct Members {
     /// The value of the label that members carry.
     pub set: String,
-    /// The UIDs of the members that the pass found. What they control goes with them in any case.
+    /// The UIDs of the members that the pass found. Another object with the label is a copy. What members control goes with them
+    /// in any case.
     pub uids: BTreeSet<String>,
-}
-
-/// Those of a set of which no member was found.
-impl From<&str> for Members {
-    fn from(set: &str) -> Self {
-        Self { set: set.to_owned(), ..Self::default() }
-    }
 }
 
 /// What the lists of a bundle's kinds found.
@@ -148,12 +142,10 @@ impl<'t> Session<'t> {
         parent: Parent,
     ) -> Self {
         let FoundMembers { versions: found, unread } = found;
-        let Gathered { members, foreign, lost } = gather(&setting, rendered, found);
+        let Gathered { members, lost } = gather(&setting, rendered, found);
         let found = (0..members.len()).filter(|index| members[*index].exists()).collect();
         let steps: VecDeque<Step> =
-            Planning { setting: &setting, members: &members, foreign: &foreign, unread: &unread, intent }
-                .steps()
-                .into();
+            Planning { setting: &setting, members: &members, unread: &unread, intent }.steps().into();
         let inspects = steps.iter().any(|step| !step.inspections.is_empty());
         let uids = members.iter().filter(|_| inspects).filter_map(Member::uid).map(str::to_owned).collect();
         let named = steps.iter().filter(|step| !step.members.is_empty());
@@ -210,6 +202,7 @@ impl<'t> Session<'t> {
     /// A member that is to go, although a wanted object would go with it, in words.
     fn stranded(&self) -> Option<String> {
         let leaving = self.members.iter().filter(|it| it.wanted.is_none() && it.exists() && it.is_to_go(self.intent));
+        let leaving = leaving.filter(|member| !stays_served(member, &self.members));
         let mut outer = leaving.filter_map(|member| Some((member, Inside::of(&member.identity, member.object()?)?)));
         outer.find_map(|(member, inside)| {
             let wanted = self.members.iter().filter(|inner| inner.wanted.is_some());

@@ -53,10 +53,8 @@ pub(super) enum Kinship {
     Member,
     /// A member that lost this label or annotation.
     Lost(&'static str),
-    /// An object that a controller made and removes.
-    Dependent,
-    /// Somebody's object.
-    Foreign,
+    /// An object of others: labels and annotations are copied.
+    Copy,
 }
 
 impl Setting<'_> {
@@ -94,13 +92,12 @@ impl Setting<'_> {
         let has_digest = version.annotation(keys::DIGEST).is_some();
         let lost = keys::OWNERSHIP_LABELS.into_iter().find(|key| !self.is_owner_label(key, version.object()));
         match (names_itself, lost) {
-            _ if version.is_disowned() => Kinship::Foreign,
+            _ if version.is_disowned() => Kinship::Copy,
             (Some(true), Some(label)) if version.label(label).is_none() => Kinship::Lost(label),
             (Some(true), None) if !has_digest => Kinship::Lost(keys::DIGEST),
             (Some(true), None) => Kinship::Member,
-            (Some(_) | None, _) if is_controlled => Kinship::Dependent,
-            (None, None) if has_digest => Kinship::Member,
-            (Some(_) | None, _) => Kinship::Foreign,
+            (None, None) if has_digest && !is_controlled => Kinship::Member,
+            (Some(_) | None, _) => Kinship::Copy,
         }
     }
 

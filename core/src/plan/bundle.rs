@@ -342,8 +342,8 @@ impl<'t> Planner<'t> {
         None
     }
 
-    /// The report of a deletion, given what was read after it: a member that was created meanwhile, or a list that failed, keeps
-    /// the parent.
+    /// The report of a deletion or a disowning, given what was read after it: a member that was created meanwhile, or a list that
+    /// failed, keeps the parent.
     fn found_again(&self, mut report: Report, left: Vec<Observation>) -> Report {
         let Stamp { adapter, resource_id, .. } = &self.stamp;
         let owner = [adapter.as_str(), resource_id, &self.resource().name];
@@ -360,7 +360,7 @@ impl<'t> Planner<'t> {
                 Observation::Found(versions) => {
                     if let Some(version) = versions.iter().find(is_member) {
                         let object = ObjectRef::of(version.object());
-                        report.stopped = Some(format!("{object} was created meanwhile; the next event deletes it"));
+                        report.stopped = Some(format!("{object} was created meanwhile; the next event finds it"));
                     }
                 }
             }
@@ -407,10 +407,10 @@ impl Turn<'_> {
         }
     }
 
-    /// Reads the members once more before the parent is deleted: a pass that began before may have created some since, and nobody
-    /// finds them without the parent.
+    /// Reads the members once more before the parent is deleted or disowned: a pass that began before may have created some since,
+    /// and nobody finds them without the parent.
     fn look_again(&mut self) -> Option<BundleStep> {
-        if self.intent != Intent::Delete || self.last.is_none() || self.queries.is_empty() {
+        if self.intent == Intent::Apply || self.last.is_none() || self.queries.is_empty() {
             return None;
         }
         let unread = Failure::new(FailReason::DiscoveryFailed, "the members were not read");

@@ -10,8 +10,13 @@ fn instances(pattern: &str) -> Inspection {
 
 fn object(api_version: &str, kind: &str, namespace: &str, name: &str, set: Option<&str>) -> Value {
     let labels = set.map(|set| json!({ PART_OF: set }));
-    let metadata = json!({ "name": name, "namespace": namespace, "labels": labels });
+    let metadata = json!({ "name": name, "namespace": namespace, "labels": labels, "uid": name });
     json!({ "apiVersion": api_version, "kind": kind, "metadata": metadata })
+}
+
+/// A set with one member.
+fn members(uid: &str) -> Members {
+    Members { set: "set".to_owned(), uids: [uid.to_owned()].into() }
 }
 
 #[test]
@@ -25,6 +30,13 @@ fn objects_of_others_that_would_go_are_foreign() {
         (&widgets, widget(None), Some("Widget.example.com other/one")),
         (&widgets, widget(Some("another")), Some("Widget.example.com other/one")),
         (&widgets, widget(Some("set")), None),
+        // Of a copy, and of a member that was disowned meanwhile.
+        (
+            &widgets,
+            object("example.com/v1", "Widget", "team", "copy", Some("set")),
+            Some("Widget.example.com team/copy"),
+        ),
+        (&namespace, object("v1", "Secret", "team", "copy", Some("set")), Some("Secret team/copy")),
         (&widgets, object("example.com/v1", "Gadget", "team", "one", None), None),
         (&widgets, object("example.com/v1", "Widget", "", "one", None), Some("Widget.example.com one")),
         (&namespace, widget(None), None),
@@ -45,7 +57,7 @@ fn objects_of_others_that_would_go_are_foreign() {
     ];
     for (inspection, object, expected) in cases {
         let expected = expected.map(|found| format!("{found} is not of this bundle"));
-        assert_eq!(foreign(inspection, "set", &object), expected, "{}: {object}", call(inspection));
+        assert_eq!(foreign(inspection, &members("one"), &object), expected, "{}: {object}", call(inspection));
     }
 }
 
@@ -74,10 +86,9 @@ fn unread_group_matters_if_the_inspection_could_cover_its_kinds() {
 #[test]
 fn what_a_member_controls_is_not_foreign_at_any_number_of_removes() {
     let widgets = instances("example.com/*");
-    let members = Members { set: "set".to_owned(), uids: ["member".to_owned()].into() };
+    let members = members("member");
     let owned = |name: &str, owners: &[(&str, bool)]| {
         let mut object = object("example.com/v1", "Widget", "team", name, None);
-        object["metadata"]["uid"] = json!(name);
         let reference = |(uid, controller): &(&str, bool)| json!({ "uid": uid, "controller": controller });
         object["metadata"]["ownerReferences"] = owners.iter().map(reference).collect();
         object

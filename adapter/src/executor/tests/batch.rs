@@ -51,7 +51,7 @@ async fn inspections_are_answered_in_order_and_by_the_deadline() {
     transport.hang_on = Some("inspect namespace hangs");
     let inspections = ["team-a", "hangs", "refused", "empty", "team-a"].map(namespace);
     let deadline = Instant::now() + Duration::from_millis(100);
-    let found = inspect_all(&transport, &inspections, &Members::from("set"), deadline).await;
+    let found = inspect_all(&transport, &inspections, &Members::default(), deadline).await;
     assert!(Instant::now() <= deadline + Duration::from_millis(2));
     let found: Vec<String> = found
         .into_iter()
@@ -65,7 +65,7 @@ async fn inspections_are_answered_in_order_and_by_the_deadline() {
     assert_eq!(found, [foreign, hung, "Forbidden (inspect namespace refused)", "nothing", foreign]);
 
     let calls = transport.calls().len();
-    let late = inspect_all(&transport, &inspections, &Members::from("set"), deadline).await;
+    let late = inspect_all(&transport, &inspections, &Members::default(), deadline).await;
     assert!(late.iter().all(|found| found.as_ref().is_err_and(|error| error.kind == WriteErrorKind::DeadlineExceeded)));
     assert_eq!(transport.calls().len(), calls, "nothing starts after the deadline");
 }

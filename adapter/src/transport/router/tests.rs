@@ -121,9 +121,9 @@ async fn inspections_are_about_this_cluster() {
     let map = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "a", "namespace": "team" } });
     let namespace = Inspection::Namespace("team".to_owned());
     let router = Router::new(Some(world().with_objects([map.clone()]).unwrap()), Some(world()));
-    let found = router.inspect(&namespace, &Members::from("set")).await.unwrap();
+    let found = router.inspect(&namespace, &Members::default()).await.unwrap();
     assert_eq!(found.as_deref(), Some("ConfigMap team/a is not of this bundle"));
     let router = Router::new(None::<MemoryTransport>, Some(world().with_objects([map]).unwrap()));
-    let error = router.inspect(&namespace, &Members::from("set")).await.unwrap_err();
+    let error = router.inspect(&namespace, &Members::default()).await.unwrap_err();
     assert_eq!(error.kind, WriteErrorKind::Invalid, "{error}");
 }

@@ -24,10 +24,9 @@ pub(super) fn to_apply(kind: &GroupKind) -> i8 {
 
 /// Returns when an object of a kind is deleted: lower comes first.
 ///
-/// A type precedes its controller, which removes the finalizers of its instances; what others refer to goes last.
+/// What others refer to goes last.
 pub(super) fn to_delete(kind: &GroupKind) -> i8 {
     match (kind.group.as_str(), kind.kind.as_str()) {
-        ("apiextensions.k8s.io", "CustomResourceDefinition") | ("apiregistration.k8s.io", "APIService") => -1,
         ("admissionregistration.k8s.io", "MutatingWebhookConfiguration" | "ValidatingWebhookConfiguration") => 1,
         ("", "ConfigMap" | "Secret" | "Service") => 2,
         ("", "Namespace") => 3,
@@ -49,7 +48,7 @@ mod tests {
             ("", "Namespace", -4, 3),
             ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration", -3, 1),
             ("admissionregistration.k8s.io", "MutatingWebhookConfiguration", -3, 1),
-            ("apiextensions.k8s.io", "CustomResourceDefinition", -2, -1),
+            ("apiextensions.k8s.io", "CustomResourceDefinition", -2, 0),
             ("networking.k8s.io", "IngressClass", -2, 4),
             ("node.k8s.io", "RuntimeClass", -2, 4),
             ("scheduling.k8s.io", "PriorityClass", -2, 4),
@@ -62,7 +61,7 @@ mod tests {
             ("rbac.authorization.k8s.io", "RoleBinding", -1, 0),
             ("", "Service", 0, 2),
             ("apps", "Deployment", 0, 0),
-            ("apiregistration.k8s.io", "APIService", 1, -1),
+            ("apiregistration.k8s.io", "APIService", 1, 0),
             ("serving.knative.dev", "Service", 0, 0),
             ("example.io", "Namespace", 0, 0),
         ];

@@ -58,7 +58,7 @@ fn waves_are_applied_by_order_then_stage_then_priority() {
 
 #[test]
 fn waves_are_deleted_by_order_then_stage_then_priority() {
-    use DeleteStage::{Instance, Rest};
+    use DeleteStage::{Instance, Rest, Types};
     let objects = [
         ("IngressClass.networking.k8s.io", 0),
         ("Namespace", 0),
@@ -76,7 +76,7 @@ fn waves_are_deleted_by_order_then_stage_then_priority() {
             0,
             vec![
                 (Instance, "Widget.example.io"),
-                (Rest, "APIService.apiregistration.k8s.io"),
+                (Types, "APIService.apiregistration.k8s.io"),
                 (Rest, "Deployment.apps"),
                 (Rest, "ValidatingWebhookConfiguration.admissionregistration.k8s.io"),
                 (Rest, "Service"),

@@ -1,4 +1,4 @@
-//! Sorts what the lists of a bundle's kinds found: members, wanted or not, and objects of others.
+//! Sorts what the lists of a bundle's kinds found: members, wanted or not. Copies that others made are left out.
 //!
 //! In: the rendered objects, and the live objects with the set's label. Out: [`Gathered`]. Nothing here fails.
 
@@ -16,8 +16,6 @@ use crate::observation::Version;
 pub(super) struct Gathered {
     /// The rendered objects, and the members that are no longer rendered.
     pub(super) members: Vec<Member>,
-    /// Objects of others that have the set's label.
-    pub(super) foreign: Vec<Identity>,
     /// A member that lost one of the marks by which it is found again, in words.
     pub(super) lost: Option<String>,
 }
@@ -25,7 +23,7 @@ pub(super) struct Gathered {
 /// Sorts what was found.
 pub(super) fn gather(setting: &Setting<'_>, rendered: Vec<Rendered>, found: Vec<Version>) -> Gathered {
     let mut members: Vec<Member> = rendered.into_iter().map(Member::wanted).collect();
-    let (mut foreign, mut lost) = (Vec::new(), None);
+    let mut lost = None;
     let mut indexes: HashMap<Identity, usize> = HashMap::new();
     for (index, member) in members.iter().enumerate() {
         indexes.insert(member.identity.clone(), index);
@@ -57,10 +55,9 @@ pub(super) fn gather(setting: &Setting<'_>, rendered: Vec<Rendered>, found: Vec<
                         applyset::PART_OF
                     ));
                 }
-                Kinship::Foreign => foreign.push(index.into_key()),
-                Kinship::Dependent => {}
+                Kinship::Copy => {}
             },
         }
     }
-    Gathered { members, foreign, lost }
+    Gathered { members, lost }
 }

@@ -9,8 +9,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::Inspection;
-use crate::bundle::checks::Inside;
-use crate::bundle::identity::{GroupKind, Identity};
+use crate::bundle::identity::GroupKind;
 use crate::bundle::member::Member;
 use crate::bundle::order::managed::{ManagedTypes, TypePattern};
 use crate::bundle::order::{Place, Wave, waves};
@@ -63,8 +62,6 @@ impl Step {
 pub(super) struct Planning<'a> {
     pub(super) setting: &'a Setting<'a>,
     pub(super) members: &'a [Member],
-    /// Objects of others that have the set's label, so that no inspection finds them.
-    pub(super) foreign: &'a [Identity],
     /// The kinds that could not be listed, with the cause.
     pub(super) unread: &'a BTreeMap<GroupKind, String>,
     pub(super) intent: Intent,
@@ -111,8 +108,7 @@ impl Planning<'_> {
             return None;
         }
         let named = named.iter().cloned().map(|types| Ok(Inspection::Instances(types)));
-        let obstacles = going.iter().filter_map(|member| self.foreign_inside(member)).map(Err).collect::<Vec<_>>();
-        let questions = named.chain(going.into_iter().filter_map(instances)).chain(obstacles);
+        let questions = named.chain(going.into_iter().filter_map(|member| self.instances(member)));
         let step = Step::new("deletion guard".to_owned(), Act::Remove, Vec::new()).after(questions);
         (!step.inspections.is_empty() || step.obstacle.is_some()).then_some(step)
     }
@@ -122,13 +118,6 @@ impl Planning<'_> {
         let mut kinds = step.members.iter().map(|(_, index)| &self.members[*index].identity.kind);
         let obstacle = kinds.find_map(|kind| Some(unlisted(kind, self.unread.get(kind)?)));
         Step { obstacle, ..step }
-    }
-
-    /// An object of others that would go with the member, in words.
-    fn foreign_inside(&self, member: &Member) -> Option<String> {
-        let inside = Inside::of(&member.identity, member.object()?)?;
-        let foreign = self.foreign.iter().find(|identity| inside.contains(identity))?;
-        Some(format!("{foreign} is not of this bundle, and would go with {}", member.identity))
     }
 
     /// Whether this pass deletes the member, if it comes to it.
@@ -184,12 +173,25 @@ impl Planning<'_> {
                 steps.extend(by_stage(objects).into_iter().map(|(stage, members)| {
                     let going = members.iter().map(|(_, index)| &self.members[*index]).filter(|it| self.goes(it));
                     let questions: Vec<Question> =
-                        going.filter_map(|member| contents(member).or_else(|| instances(member))).collect();
+                        going.filter_map(|member| contents(member).or_else(|| self.instances(member))).collect();
                     Step::new(stage.of_wave(order, are_namespaces), Act::Remove, members).after(questions)
                 }));
             }
         }
         steps
+    }
+
+    /// The question whether others have instances of the types that a member introduces; none for a member that introduces none,
+    /// and for an API service of one version if that of another version stays.
+    fn instances(&self, member: &Member) -> Option<Question> {
+        let kind = &member.identity.kind;
+        if !kind.is_custom_resource_definition() && !kind.is_api_service() || stays_served(member, self.members) {
+            return None;
+        }
+        let types = member.object().and_then(|object| TypePattern::introduced_by(kind, object));
+        let unknown =
+            || format!("{} does not say which types it introduces, so nobody knows what would go", member.identity);
+        Some(types.map(Inspection::Instances).ok_or_else(unknown))
     }
 
     /// The types whose instances wait for them, and go before them.
@@ -199,24 +201,23 @@ impl Planning<'_> {
     }
 }
 
+/// Whether the types of an API service that goes stay: the bundle keeps another one of their group, for another version.
+pub(super) fn stays_served(member: &Member, members: &[Member]) -> bool {
+    let group = |member: &Member, object: &Value| TypePattern::introduced_by(&member.identity.kind, object);
+    let is_service = member.identity.kind.is_api_service();
+    let Some(types) = member.object().filter(|_| is_service).and_then(|object| group(member, object)) else {
+        return false;
+    };
+    let mut staying = members.iter().filter(|other| other.identity.kind.is_api_service());
+    staying.any(|other| other.wanted.as_ref().is_some_and(|it| group(other, &it.draft.object).as_ref() == Some(&types)))
+}
+
 fn unlisted(kind: &GroupKind, cause: &str) -> String {
     format!("{kind} could not be listed: {cause}")
 }
 
 /// What has to be known before a member is deleted, or why it cannot be known.
 type Question = Result<Inspection, String>;
-
-/// The question whether others have instances of the types that a member introduces; none for a member that introduces none.
-fn instances(member: &Member) -> Option<Question> {
-    let kind = &member.identity.kind;
-    if !kind.is_custom_resource_definition() && !kind.is_api_service() {
-        return None;
-    }
-    let types = member.object().and_then(|object| TypePattern::introduced_by(kind, object));
-    let unknown =
-        || format!("{} does not say which types it introduces, so nobody knows what would go", member.identity);
-    Some(types.map(Inspection::Instances).ok_or_else(unknown))
-}
 
 /// The question whether anything of others is in a namespace; none for a member that is no namespace.
 fn contents(member: &Member) -> Option<Question> {

@@ -186,7 +186,7 @@ fn observe(planner: &mut Planner<'_>, store: &Store, scope: &mut Scope, reads: V
     }
 }
 
-/// Carries out a step for the members of a bundle. Inspections find what the store holds in other sets.
+/// Carries out a step for the members of a bundle. Inspections find what is no member.
 pub fn answer(store: &mut Store, step: BundleStep) -> BundleAnswer {
     match step {
         BundleStep::Read(queries) => BundleAnswer::Read(queries.iter().map(|query| store.find(query)).collect()),
@@ -200,8 +200,11 @@ pub fn answer(store: &mut Store, step: BundleStep) -> BundleAnswer {
                     Inspection::Instances(types) => types.matches(&Identity::from(ObjectRef::of(object)).kind),
                     Inspection::Namespace(name) => object["metadata"]["namespace"] == json!(name),
                 };
-                let mut others =
-                    objects.iter().filter(|object| object.label(PART_OF) != Some(&members.set)).filter(is_inside);
+                let is_member = |object: &Value| {
+                    let uid = object.pointer("/metadata/uid").and_then(Value::as_str).unwrap_or_default();
+                    object.label(PART_OF) == Some(&*members.set) && members.uids.contains(uid)
+                };
+                let mut others = objects.iter().filter(|object| !is_member(object)).filter(is_inside);
                 others.next().map(|object| format!("{} is not the bundle's", ObjectRef::of(object)))
             };
             BundleAnswer::Inspected(inspections.iter().map(|inspection| Ok(found(inspection))).collect())

@@ -26,6 +26,8 @@ pub struct Store {
     pub unreadable: Vec<String>,
     /// The calls to refuse, in the form of [`log`](Self::log).
     pub refuse: Vec<String>,
+    /// An object that another client creates right after this call, in the form of [`log`](Self::log).
+    pub meanwhile: Option<(String, Value)>,
     /// All writing calls that the store received, in order: verb and name.
     pub log: Vec<String>,
     /// The time of events and of `creationTimestamp`.
@@ -40,6 +42,7 @@ impl Store {
             applied: BTreeMap::new(),
             unreadable: Vec::new(),
             refuse: Vec::new(),
+            meanwhile: None,
             log: Vec::new(),
             now: "2026-01-01T00:00:00Z".parse().unwrap(),
             writes: 0,
@@ -111,6 +114,14 @@ impl Store {
     }
 
     pub fn execute(&mut self, command: Command) -> Executed {
+        let executed = self.perform(command);
+        if let Some((_, object)) = self.meanwhile.take_if(|(call, _)| self.log.contains(call)) {
+            self.put(object);
+        }
+        executed
+    }
+
+    fn perform(&mut self, command: Command) -> Executed {
         match command {
             Command::Create { desired, .. } => self.create(desired, Executed::Created),
             Command::Update { desired, target, .. } => match self.update(&desired, &target) {

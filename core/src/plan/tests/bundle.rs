@@ -59,7 +59,7 @@ fn members_follow_the_parent_as_far_as_they_are_ready() {
     assert_eq!((calls(&second), second.result().2), (vec![], "skipped"));
     let shown = second.visible("monitoring").unwrap();
     assert_eq!((&shown["ready"], shown.get("data")), (&json!(true), None));
-    assert_eq!(shown["waves"][0], json!({ "name": "wave 0", "objects": 2, "ready": 2 }));
+    assert_eq!(shown["waves"][0], json!({ "name": "wave 0", "objects": 2, "ready": 2, "failed": 0 }));
     assert_eq!(shown["objects"][0]["name"], "a");
     assert_settled(&task, &mut store, 1, &[]);
 }
@@ -189,6 +189,25 @@ fn disowned_bundle_is_left_alone_for_ever() {
     }
     let later = pass(&task, &mut store, 2, &[("stage", json!("two"))]);
     assert!(later.calls.is_empty(), "{:?}", later.calls);
+}
+
+#[test]
+fn member_that_another_pass_creates_meanwhile_keeps_the_parent() {
+    for (gate, last_call) in [("deleting", "delete b"), ("disowning", "disown c")] {
+        let task = alone();
+        let mut store = settled(&task);
+        let mut late = store.object("a").clone();
+        store.remove("a");
+        late["metadata"].as_object_mut().unwrap().remove("uid");
+        store.meanwhile = Some((last_call.to_owned(), late));
+        let first = pass(&task, &mut store, 1, &yes(gate));
+        assert!(store.meanwhile.is_none() && !first.outcomes[0].finalized, "{gate}: {:?}", first.calls);
+        assert!(applyset::is_marked(store.object("parent")), "{gate}");
+        let second = pass(&task, &mut store, 1, &yes(gate));
+        assert!(second.outcomes[0].finalized || gate == "deleting", "{gate}: {:?}", second.calls);
+        assert_eq!(calls(&second).len(), 2, "{gate}: {:?}", second.calls);
+        assert!(pass(&task, &mut store, 1, &yes(gate)).outcomes[0].finalized, "{gate}");
+    }
 }
 
 #[test]

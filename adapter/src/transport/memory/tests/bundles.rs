@@ -47,6 +47,11 @@ async fn inspection_finds_what_is_not_of_the_set() {
             of("metrics.k8s.io/v1beta1", "PodMetrics", "a", "web", None),
         ]
     };
+    let with_uid = |mut object: Value, uid: &str| {
+        object["metadata"]["uid"] = json!(uid);
+        object
+    };
+    let member = |object: Value| with_uid(object, "member");
     let widget = |namespace: &str, set| vec![of("example.io/v1", "Widget", namespace, "x", set)];
     let with_own = |object: Value| own().into_iter().chain([object]).collect::<Vec<_>>();
     let cases = [
@@ -57,7 +62,8 @@ async fn inspection_finds_what_is_not_of_the_set() {
             widget("b", Some("other")),
             Some("Widget.example.io b/x"),
         ),
-        ("a member", types("*/*"), widget("b", Some(SET)), None),
+        ("a member", types("*/*"), vec![member(of("example.io/v1", "Widget", "b", "x", Some(SET)))], None),
+        ("a copy of one", types("*/*"), widget("b", Some(SET)), Some("Widget.example.io b/x")),
         ("another kind", types("example.io/Gadget"), widget("b", None), None),
         ("another group", types("*.example.io/*"), widget("b", None), None),
         ("only Kubernetes' own objects", namespace(), own(), None),
@@ -67,13 +73,14 @@ async fn inspection_finds_what_is_not_of_the_set() {
             with_own(of("v1", "ConfigMap", "a", "x", None)),
             Some("ConfigMap a/x"),
         ),
-        ("a member beside them", namespace(), with_own(of("v1", "ConfigMap", "a", "x", Some(SET))), None),
+        ("a member beside them", namespace(), with_own(member(of("v1", "ConfigMap", "a", "x", Some(SET)))), None),
         ("an object of another namespace", namespace(), with_own(of("v1", "ConfigMap", "b", "x", None)), None),
         ("a foreign custom object", namespace(), widget("a", None), Some("Widget.example.io a/x")),
     ];
     for (name, inspection, objects, expected) in cases {
         let store = store().with_objects(objects).unwrap();
-        let found = store.inspect(&inspection, &Members::from(SET)).await;
+        let members = Members { set: SET.to_owned(), uids: ["member".to_owned()].into() };
+        let found = store.inspect(&inspection, &members).await;
         assert_eq!(found, Ok(expected.map(|found| format!("{found} is not of this bundle"))), "{name}");
         assert_eq!(store.operations(), [], "{name}");
     }

@@ -168,20 +168,46 @@ fn member_that_lost_a_mark_stops_the_pass_and_is_named() {
 }
 
 #[test]
-fn copy_that_somebody_made_keeps_the_type_that_it_would_go_with() {
-    let mut world = World::new(vec![type_of_bars(), object("example.io/v1", "Bar", "b", &[])]);
+fn what_serves_a_type_goes_once_the_type_is_gone() {
+    let mut world = World::new(vec![type_of_bars(), map("operator", &[])]);
     world.apply();
     establish(&mut world);
     world.apply();
-    let mut copy = world.store.object("b").clone();
-    copy["metadata"]["name"] = json!("copy");
-    world.store.put(copy);
     world.writes();
+    world.store.hold("bars.example.io");
     let stopped = world.pass(Intent::Delete).unwrap().stopped.unwrap();
-    let expected = "deletion guard: Bar.example.io team/copy is not of this bundle, and would go with \
-                    CustomResourceDefinition.apiextensions.k8s.io bars.example.io";
-    assert_eq!(stopped, expected);
-    assert!(world.writes().is_empty());
+    assert!(stopped.starts_with("deletion wave 0, types: "), "{stopped}");
+    assert_eq!(world.writes(), ["delete bars.example.io"]);
+    world.store.remove("bars.example.io");
+    assert_eq!(world.pass(Intent::Delete).unwrap().stopped, None);
+    assert_eq!(world.writes(), ["delete operator"]);
+}
+
+#[test]
+fn api_service_leaves_alone_while_that_of_another_version_stays() {
+    let service = |version: &str| {
+        let name = format!("{version}.example.io");
+        let mut object = object("apiregistration.k8s.io/v1", "APIService", &name, &[]);
+        object["spec"] = json!({ "group": "example.io", "version": version });
+        object
+    };
+    let bar = || object("example.io/v1", "Bar", "b", &[]);
+    let mut world = World::new(vec![service("v1"), service("v1beta1"), bar()]);
+    world.apply();
+    for name in ["v1.example.io", "v1beta1.example.io"] {
+        let available = json!({ "conditions": [{ "type": "Available", "status": "True" }] });
+        world.store.change(name, &json!({ "status": available }));
+    }
+    assert_eq!(world.apply().stopped, None);
+    world.writes();
+    world.manifests = vec![service("v1"), bar()];
+    assert_eq!(world.apply().stopped, None);
+    let writes = world.writes();
+    assert!(writes.contains(&"delete v1beta1.example.io".to_owned()), "{writes:?}");
+    assert!(world.inspected.is_empty(), "{:?}", world.inspected);
+    world.manifests = vec![bar()];
+    let stopped = world.apply().stopped.unwrap();
+    assert!(stopped.contains("APIService.apiregistration.k8s.io v1.example.io has left the manifests"), "{stopped}");
 }
 
 #[test]

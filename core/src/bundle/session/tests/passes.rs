@@ -16,6 +16,22 @@ fn name_that_somebody_elses_terminating_object_holds_keeps_the_next_wave_waiting
 }
 
 #[test]
+fn failed_object_stops_its_wave_which_says_so() {
+    let job = object("batch/v1", "Job", "migration", &[]);
+    let mut world = World::new(vec![job, map("beside", &[]), map("later", &[("apply-order", "1")])]);
+    world.apply();
+    let failed =
+        json!({ "conditions": [{ "type": "Failed", "status": "True", "message": "it has reached its limit" }] });
+    world.store.change("migration", &json!({ "status": failed }));
+    let report = world.apply();
+    assert_eq!(effects(&report), ["migration none", "beside none", "later none"]);
+    let shown = report.shown();
+    assert_eq!(shown["objects"][0]["readiness"], "Failed");
+    assert_eq!(shown["waves"][0], json!({ "name": "wave 0", "objects": 2, "ready": 1, "failed": 1 }));
+    assert_eq!(shown["why"], "wave 0: Job.batch team/migration: its condition Failed is True");
+}
+
+#[test]
 fn older_event_writes_nothing_once_a_newer_one_has_written() {
     let mut world = World::new(vec![map("a", &[])]);
     world.generation = 2;
