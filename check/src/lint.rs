@@ -24,6 +24,7 @@ mod patches;
 mod readiness;
 mod ready_rules;
 mod reports;
+mod scopes;
 mod selectors;
 mod status;
 mod success_only;
@@ -59,6 +60,7 @@ pub fn lint(task: &Task, document: &Document) -> Diagnostics {
     owners::lint(&mut linter);
     nested::lint(&mut linter);
     kept::lint(&mut linter);
+    scopes::lint(&mut linter);
     ready_rules::lint(&mut linter);
     selectors::lint(&mut linter);
     if reports::anything_is_sent(&mut linter) {

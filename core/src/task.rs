@@ -251,6 +251,8 @@ pub struct KnownObject {
     pub settings: Settings,
     /// The types that it introduces; none for an object that is no definition of types.
     pub introduces: Option<TypePattern>,
+    /// The namespace that the manifest writes although the kind has none.
+    pub dropped_namespace: Option<String>,
 }
 
 impl Bundle {

@@ -250,6 +250,21 @@ fn object_that_stays_in_a_namespace_that_goes_is_named() {
 }
 
 #[test]
+fn namespace_of_a_kind_without_namespaces_is_named() {
+    let told = |kind: &str, group: &str, metadata: &str| {
+        let object = format!("{{apiVersion: {group}, kind: {kind}, metadata: {{name: a{metadata}}}}}");
+        let task = format!("resources:\n  - name: set\n    bundle: {{manifests: [{object}]}}\n");
+        lints(&task)
+            .to_string()
+            .contains("is in no namespace, and its manifest writes `team`, which the API server drops")
+    };
+    assert!(told("ClusterRole", "rbac.authorization.k8s.io/v1", ", namespace: team"));
+    assert!(!told("ClusterRole", "rbac.authorization.k8s.io/v1", ""));
+    assert!(!told("Role", "rbac.authorization.k8s.io/v1", ", namespace: team"));
+    assert!(!told("Widget", "example.io/v1", ", namespace: team"), "nobody knows that kind");
+}
+
+#[test]
 fn type_that_stays_without_its_operator_is_named() {
     let bundle = |policy: &str, keys: &str| {
         format!(

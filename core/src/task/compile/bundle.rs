@@ -364,7 +364,9 @@ fn draft_objects(checker: &mut Checker<'_>, entry: &str, bundle: &mut Bundle, pl
     faults.into_iter().for_each(|fault| checker.error(&place.key("manifests"), fault));
     let known = known.into_iter().map(|Rendered { identity, draft, .. }| {
         let introduces = TypePattern::introduced_by(&identity.kind, &draft.object);
-        KnownObject { identity, settings: draft.settings.clone(), introduces }
+        let written = draft.object.pointer("/metadata/namespace").and_then(Value::as_str).filter(|it| !it.is_empty());
+        let dropped_namespace = written.filter(|_| identity.namespace.is_none()).map(str::to_owned);
+        KnownObject { identity, settings: draft.settings.clone(), introduces, dropped_namespace }
     });
     bundle.known = known.collect();
 }
