@@ -74,6 +74,8 @@ struct Parsed {
     resources: ResourceReads,
     /// Made when first asked for: only explanations need it.
     paths: OnceLock<Vec<readings::Path>>,
+    /// The operands of its outermost `&&`; made when first asked for, for the same reason.
+    terms: OnceLock<Vec<Expression>>,
 }
 
 /// The result of an expression that was evaluated without an error.
@@ -174,8 +176,9 @@ impl Expression {
         let resources = lint::reads(&tree, "resources").into();
         let names = lint::names(&tree);
         let program = evaluation::Program::new(tree.clone());
-        let (one_line, paths) = (one_line(&source).into(), OnceLock::new());
-        Self { parsed: Arc::new(Parsed { source, one_line, tree, program, names, resources, paths }) }
+        let one_line = one_line(&source).into();
+        let (paths, terms) = (OnceLock::new(), OnceLock::new());
+        Self { parsed: Arc::new(Parsed { source, one_line, tree, program, names, resources, paths, terms }) }
     }
 
     /// The text it was parsed from, trimmed.

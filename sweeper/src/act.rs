@@ -91,7 +91,7 @@ impl<O: Objects, C: Fn() -> Result<P, TermOver>, P, E: Evidence> Deleter<'_, O, 
     ) -> impl Stream<Item = Attempt<'b>> + use<'b, O, C, P, E> {
         self.audit.begin_pass();
         self.refused.begin_pass(plan);
-        // The parent of a bundle goes after all other objects: as long as a member exists, it says where.
+        // The parent of a bundle goes after all other objects were tried: until then, it says where members are.
         let stream = move |are_parents: bool| {
             let judged = plan.objects().iter().filter(move |judged| judged.is_parent == are_parents);
             let attempts = judged

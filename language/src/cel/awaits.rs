@@ -19,11 +19,12 @@ impl Expression {
         if reads.iter().all(|name| name == own) {
             return awaited;
         }
-        for term in terms(&self.parsed.tree) {
-            if Self::of_tree(self.source().to_owned(), term.clone()).matches(scope).is_ok_and(|holds| holds) {
+        let parsed = |term: &IdedExpr| Self::of_tree(self.source().to_owned(), term.clone());
+        for term in self.parsed.terms.get_or_init(|| terms(&self.parsed.tree).into_iter().map(parsed).collect()) {
+            if term.matches(scope).is_ok_and(|holds| holds) {
                 continue;
             }
-            let mut others = lint::reads(term, "resources").names;
+            let mut others = lint::reads(&term.parsed.tree, "resources").names;
             others.remove(own);
             if others.is_empty() {
                 return others;
