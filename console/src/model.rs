@@ -25,6 +25,9 @@ pub struct Resource {
     /// The name that its creator gave it.
     #[serde(default)]
     pub name: String,
+    /// Its path at the API.
+    #[serde(default)]
+    pub href: String,
     /// The number of its last change.
     #[serde(default)]
     pub generation: i64,
@@ -98,6 +101,8 @@ pub struct Condition {
     /// The reason as a sentence; empty if none was given.
     #[serde(default, deserialize_with = "or_default")]
     pub message: String,
+    /// The generation that it is about; reports have one for all their conditions.
+    pub observed_generation: Option<i64>,
     /// Since when the status is what it is.
     pub last_transition_time: Option<Timestamp>,
 }
@@ -306,6 +311,8 @@ pub struct Pass {
     pub status: String,
     /// The API's words if the resource does not exist.
     pub gone: Option<String>,
+    /// Why the preconditions are not met, as a sentence that names the first one.
+    pub not_met: Option<String>,
     /// The preconditions that were evaluated.
     #[serde(default)]
     pub preconditions: Vec<Precondition>,

@@ -13,6 +13,8 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::model::{Condition, Effect, List, Pass, Report, Resource, Stuck};
 
+mod failure;
+
 /// After how long without a pass an adapter is called silent: the Sentinel sends events about an unreconciled resource every ten seconds
 /// or so.
 const SILENCE: SignedDuration = SignedDuration::from_mins(2);
@@ -43,6 +45,8 @@ pub enum Known {
     Passes {
         /// The newest pass about the resource; none if none is kept.
         last: Option<Box<Pass>>,
+        /// Whether the pass about the resource before that one failed.
+        failed_before: bool,
         /// Since when all passes are known; none if a replica did not answer, or does not say.
         since: Option<Timestamp>,
     },
@@ -56,9 +60,15 @@ impl Known {
         }
     }
 
+    /// The last pass, if it failed, and whether the one before failed, too.
+    fn failed(&self) -> Option<(&Pass, bool)> {
+        let Self::Passes { last: Some(pass), failed_before, .. } = self else { return None };
+        (pass.status == "failed").then_some((&**pass, *failed_before))
+    }
+
     /// How long the adapter has certainly handled no event about the resource; none if it may have.
     fn silence(&self, now: Timestamp) -> Option<SignedDuration> {
-        let Self::Passes { last, since: Some(since) } = self else { return None };
+        let Self::Passes { last, since: Some(since), .. } = self else { return None };
         let last = last.as_ref().and_then(|pass| pass.time).unwrap_or(*since);
         Some(now.duration_since(last.max(*since))).filter(|silence| *silence >= SILENCE)
     }
@@ -98,7 +108,7 @@ pub struct Wait {
     /// What is the matter, as a sentence.
     pub what: String,
     /// Whose part it is, as a sentence; empty if nobody has to do anything.
-    pub whose: &'static str,
+    pub whose: String,
     /// The words of the adapter, or of the server that refused it.
     pub said: Vec<String>,
     /// What helps, as sentences.
@@ -109,7 +119,6 @@ pub struct Wait {
 #[must_use]
 pub fn judge(facts: &Facts<'_>) -> Verdict {
     let resource = facts.resource;
-    let generation = resource.generation;
     let what = format!("{} {}", resource.kind, resource.name);
     let condition = resource.condition("Reconciled");
     let since =
@@ -128,7 +137,7 @@ pub fn judge(facts: &Facts<'_>) -> Verdict {
             }
             ([], Some([]), _) => "no adapter has reported about it".to_owned(),
             ([], Some(_), Some(_)) => {
-                "every report says that nothing is left, so the API removes it with the next one".to_owned()
+                "every report so far says that nothing is left; the API removes it once each adapter that has to report has said so".to_owned()
             }
             (waits, ..) => format!("it waits on {}", names(waits)),
         };
@@ -143,7 +152,13 @@ pub fn judge(facts: &Facts<'_>) -> Verdict {
             Verdict { word: "Not judged", ..verdict(Tone::Busy, headline, Vec::new()) }
         }
         Some(condition) if condition.status == "True" => {
-            verdict(Tone::Good, format!("{what} is reconciled at generation {generation}{lasts}"), Vec::new())
+            let generation = condition.observed_generation.unwrap_or(resource.generation);
+            let headline = format!("{what} is reconciled at generation {generation}{lasts}");
+            if waits.is_empty() {
+                return verdict(Tone::Good, headline, waits);
+            }
+            let headline = format!("{headline}, but the last pass of {} failed", names(&waits));
+            Verdict { word: "Well so far", ..verdict(Tone::Busy, headline, waits) }
         }
         Some(condition) if waits.is_empty() => {
             let headline = format!("{what} {not_reconciled}: {}", said(condition).join(": "));
@@ -182,7 +197,8 @@ fn said(condition: &Condition) -> Vec<String> {
 fn waits(facts: &Facts<'_>) -> Vec<Wait> {
     let resource = facts.resource;
     if resource.is_reconciled() == Some(true) && resource.deleted_time.is_none() {
-        return Vec::new();
+        let failing = facts.passes.iter().filter_map(|(adapter, known)| Some((adapter, known.failed()?)));
+        return failing.map(|(adapter, (pass, again))| failed(facts, adapter, pass, again)).collect();
     }
     let reports = facts.reports.unwrap_or_default();
     // Where the API names no adapter, each that has reported counts.
@@ -239,43 +255,41 @@ fn wait_on(facts: &Facts<'_>, adapter: &str, report: Option<&Report>, known: Opt
     if let Some(silence) = silence {
         wait.tone = Tone::Bad;
         wait.what.push_str(&format!(" For {} at least it has handled no event about this resource.", age(silence)));
-        wait.whose = SILENT;
+        wait.whose = SILENT.to_owned();
         wait.helps = vec![LOOK.to_owned()];
     }
     if wait.tone == Tone::Busy && facts.stuck.is_some() {
         wait.tone = Tone::Bad;
     }
     if wait.tone == Tone::Bad && wait.whose.is_empty() {
-        wait.whose = "Whoever runs the adapter: its log says more.";
+        wait.whose = "Whoever runs the adapter: its log says more.".to_owned();
     }
     wait
 }
 
 /// What an adapter that is not done does. `known` is none if the adapter is not configured.
 fn doing(facts: &Facts<'_>, adapter: &str, report: Option<&Report>, known: Option<&Known>) -> Wait {
+    if let Some((pass, again)) = known.and_then(Known::failed) {
+        return failed(facts, adapter, pass, again);
+    }
     let generation = facts.resource.generation;
     let last = known.and_then(Known::last);
-    let wait = |tone, what: String, whose| Wait {
+    let wait = |tone, what: String| Wait {
         on: format!("adapter {adapter}"),
         tone,
         what,
-        whose,
+        whose: String::new(),
         said: Vec::new(),
         helps: last.map(helps).unwrap_or_default(),
     };
-    if let Some(pass) = last.filter(|pass| pass.status == "failed") {
-        let (phase, whose, help) = failure(pass);
-        let mut wait = wait(Tone::Bad, format!("Its last pass failed{phase}."), whose);
-        wait.said = PHASES.iter().filter_map(|phase| pass.errors.get(*phase)).cloned().collect();
-        wait.helps.insert(0, help.to_owned());
-        return wait;
-    }
     let unmet = last.and_then(|pass| pass.preconditions.iter().find(|precondition| !precondition.matched));
     if let Some(precondition) = unmet {
         let what = format!("Its precondition `{}` is not met yet, so it does nothing.", precondition.name);
-        let whose =
-            if facts.stuck.is_some() { "Whoever wrote the task, or runs what the precondition reads." } else { "" };
-        let mut wait = wait(Tone::Busy, what, whose);
+        let mut wait = wait(Tone::Busy, what);
+        if facts.stuck.is_some() {
+            wait.whose = "Whoever wrote the task, or runs what the precondition reads.".to_owned();
+        }
+        wait.said = last.and_then(|pass| pass.not_met.clone()).into_iter().collect();
         wait.helps = vec![format!("It goes on by itself once `{}` holds.", precondition.name)];
         return wait;
     }
@@ -292,18 +306,20 @@ fn doing(facts: &Facts<'_>, adapter: &str, report: Option<&Report>, known: Optio
     match known {
         Some(Known::Passes { last: Some(pass), .. }) => {
             let ago = pass.time.map(|time| format!(" {} ago", age(facts.now.duration_since(time)))).unwrap_or_default();
-            wait(Tone::Busy, format!("{history}; it handled an event{ago}."), "")
+            wait(Tone::Busy, format!("{history}; it handled an event{ago}."))
         }
-        Some(Known::Passes { last: None, .. }) => {
-            wait(Tone::Busy, format!("{history}, and none of the passes that it keeps is about this resource."), "")
+        Some(Known::Passes { last: None, since, .. }) => {
+            let back = since.map(|since| format!(", which go back {},", age(facts.now.duration_since(since))));
+            let none = format!("none of the passes that it keeps{} is about this resource", back.unwrap_or_default());
+            wait(Tone::Busy, format!("{history}, and {none}."))
         }
         Some(Known::Nothing) => {
-            let mut wait = wait(Tone::Busy, format!("{history}. It does not answer this console."), "");
+            let mut wait = wait(Tone::Busy, format!("{history}. It does not answer this console."));
             wait.helps = vec!["What it does is not known while it is away; see its page and its log.".to_owned()];
             wait
         }
         None => {
-            let mut wait = wait(Tone::Busy, format!("{history}."), "");
+            let mut wait = wait(Tone::Busy, format!("{history}."));
             wait.helps = vec![format!(
                 "What it does is not known here: add `{adapter}` to `adapters` of this console, or read the adapter's log."
             )];
@@ -312,49 +328,34 @@ fn doing(facts: &Facts<'_>, adapter: &str, report: Option<&Report>, known: Optio
     }
 }
 
-/// The phases of a pass, in order.
-const PHASES: [&str; 4] = ["param_extraction", "preconditions", "resources", "post_actions"];
-/// Failures that the same task meets on any cluster.
-const OF_TASK: [&str; 6] =
-    ["GateFailed", "RenderFailed", "SelectorMismatch", "InvalidLabel", "InvalidGeneration", "NestedNameTaken"];
-/// Failures because of another object.
-const OF_OBJECT: [&str; 4] = ["NameTaken", "NotOurs", "VersionNameTaken", "OwnerUnavailable"];
-
-/// The phase in which a pass failed, whose part that is, and what helps.
-fn failure(pass: &Pass) -> (String, &'static str, &'static str) {
-    const AGAIN: &str = "The adapter tries again with the next event, within seconds; nothing has to be started again.";
-    let Some(phase) = PHASES.iter().find(|phase| pass.errors.contains_key(**phase)) else {
-        return (String::new(), "Whoever runs the adapter.", AGAIN);
-    };
-    let has = |reasons: &[&str]| {
-        pass.decisions.iter().any(|it| it.decision == "fail" && reasons.contains(&it.reason.as_str()))
-    };
-    let (what, whose) = match *phase {
-        "param_extraction" => ("reading its params", "Whoever wrote the task, or runs the API that it asks."),
-        "preconditions" => ("evaluating its preconditions", "Whoever wrote the task, or runs the API that it asks."),
-        "resources" if has(&OF_TASK) => ("deciding about its objects", "Whoever wrote the task."),
-        "resources" if has(&OF_OBJECT) => {
-            ("writing its objects", "Whoever wrote the task, or owns the object that is in the way.")
-        }
-        "resources" => {
-            ("writing its objects", "Whoever runs the cluster of the objects, or gave the adapter its rights.")
-        }
-        _ => ("reporting", "Whoever runs the API, or wrote the task's report."),
-    };
-    (format!(" while {what}"), whose, AGAIN)
+/// A wait on an adapter whose last pass failed. One failure may pass by itself, such as a conflict or a server that restarts; a
+/// second one in a row needs somebody.
+fn failed(facts: &Facts<'_>, adapter: &str, pass: &Pass, again: bool) -> Wait {
+    let failure = failure::of(pass);
+    let is_bad = again || facts.stuck.is_some();
+    let last = if again { "Its last passes" } else { "Its last pass" };
+    let mut helps = helps(pass);
+    if is_bad {
+        helps.insert(0, failure.help.to_owned());
+    }
+    helps.push(
+        "The adapter tries again with the next event, within seconds; nothing has to be started again.".to_owned(),
+    );
+    Wait {
+        on: format!("adapter {adapter}"),
+        tone: if is_bad { Tone::Bad } else { Tone::Busy },
+        what: format!("{last} failed{}.", failure.phase),
+        whose: if is_bad { failure.whose.to_owned() } else { String::new() },
+        said: failure::PHASES.iter().filter_map(|phase| pass.errors.get(*phase)).cloned().collect(),
+        helps,
+    }
 }
 
 /// A wait on an adapter whose report is about the current generation, and not its last word.
-fn unfinished(
-    facts: &Facts<'_>,
-    report: &Report,
-    last: Option<&Pass>,
-    wait: impl Fn(Tone, String, &'static str) -> Wait,
-) -> Wait {
+fn unfinished(facts: &Facts<'_>, report: &Report, last: Option<&Pass>, wait: impl Fn(Tone, String) -> Wait) -> Wait {
     let is_deleting = facts.resource.deleted_time.is_some();
     let is_bad = facts.stuck.is_some();
     let tone = if is_bad { Tone::Bad } else { Tone::Busy };
-    let whose = |whose| if is_bad { whose } else { "" };
     let name = if is_deleting { "Finalized" } else { "Available" };
     let final_word = report.condition(name);
     let since = final_word.and_then(|condition| condition.last_transition_time);
@@ -366,45 +367,53 @@ fn unfinished(
     };
     let unapplied = report.condition("Applied").filter(|condition| condition.status != "True");
     let generation = report.observed_generation;
-    let mut found = match unapplied {
-        _ if is_deleting => wait(
-            tone,
-            format!("It still deletes: it {reports}."),
-            whose(
-                "Whoever runs what keeps the adapter's objects, such as a controller that has to remove its finalizer.",
-            ),
-        ),
+    let objects = last.map(objects).unwrap_or_default();
+    let (what, whose) = match unapplied {
+        _ if is_deleting => {
+            let whose =
+                "Whoever runs what keeps the adapter's objects, such as a controller that has to remove its finalizer.";
+            (format!("It still deletes: it {reports}."), whose.to_owned())
+        }
         Some(applied) => {
             let what =
                 format!("It has not applied generation {generation} yet: it reports Applied={}.", applied.status);
-            wait(tone, what, whose("Whoever wrote the task, or runs what its gates wait for."))
+            (what, "Whoever wrote the task, or runs what its gates wait for.".to_owned())
         }
         None => {
-            let what = format!("It has applied generation {generation}, and {reports}.");
-            wait(
-                tone,
-                what,
-                whose(
-                    "Whoever owns what the adapter's objects run, such as the program of a Job. The adapter has done its part.",
-                ),
-            )
+            let object = objects.first().map(|effect| format!("{} {}", effect.kind, effect.resource_name));
+            let object = object.unwrap_or_else(|| "the adapter's objects".to_owned());
+            let whose = format!(
+                "Whoever owns {object}, and what it runs. The adapter has done its part, and reports what it sees."
+            );
+            (format!("It has applied generation {generation}, and {reports}."), whose)
         }
     };
+    let mut found = wait(tone, what);
+    if is_bad {
+        found.whose = whose;
+    }
     found.said = unapplied.filter(|_| !is_deleting).or(final_word).map(said).unwrap_or_default();
     if is_bad && !is_deleting && unapplied.is_none() {
         // What the adapter would have to decide otherwise is not what is wrong.
-        let objects = last.map(objects).filter(|objects| !objects.is_empty());
-        found.helps = vec![
-            format!("Find out why: {}.", objects.unwrap_or_else(|| "look at the adapter's objects".to_owned())),
-            "Once the cause is cured, change the resource at the API: for a new generation the adapter writes its objects again."
-                .to_owned(),
-        ];
+        found.helps = match objects.split_first() {
+            None => vec!["Find out why: look at the adapter's objects.".to_owned()],
+            Some((first, others)) => {
+                let others: Vec<String> = others.iter().take(MOST_OBJECTS).map(|effect| describe(effect)).collect();
+                let also = format!("Its other objects, if that one is well: {}.", others.join(", "));
+                let first = format!("Find out why: {}.", describe(first));
+                [first].into_iter().chain((!others.is_empty()).then_some(also)).collect()
+            }
+        };
+        found.helps.push(format!(
+            "Once the cause is cured, change the resource's `spec` at the API, by `PATCH {}`: for a new generation the adapter writes its objects again.",
+            facts.resource.href
+        ));
     }
     found
 }
 
-/// The commands that show the objects that a pass left on the cluster, in the order of the task; without those that an entry may not have written yet.
-fn objects(pass: &Pass) -> String {
+/// The objects that a pass left on the cluster, in the order of the task; without those that an entry may not have written yet.
+fn objects(pass: &Pass) -> Vec<&Effect> {
     let is_early = |name: &str| {
         let decision = pass.decisions.iter().find(|decision| decision.resource == name);
         decision.is_some_and(|it| matches!(it.reason.as_str(), "WhenFalse" | "CreateGateFalse" | "EarlierFailure"))
@@ -413,11 +422,13 @@ fn objects(pass: &Pass) -> String {
         let is_gone = ["deleted", "deleting"].contains(&effect.result.as_str());
         !effect.resource_name.is_empty() && !is_gone && !is_early(&effect.name)
     };
-    let name = |effect: &Effect| {
-        let namespace = if effect.namespace.is_empty() { String::new() } else { format!(" -n {}", effect.namespace) };
-        format!("`kubectl{namespace} describe {} {}`", effect.kind.to_lowercase(), effect.resource_name)
-    };
-    pass.resources.iter().filter(stays).take(MOST_OBJECTS).map(name).collect::<Vec<_>>().join(", ")
+    pass.resources.iter().filter(stays).collect()
+}
+
+/// The command that shows an object.
+fn describe(effect: &Effect) -> String {
+    let namespace = if effect.namespace.is_empty() { String::new() } else { format!(" -n {}", effect.namespace) };
+    format!("`kubectl{namespace} describe {} {}`", effect.kind.to_lowercase(), effect.resource_name)
 }
 
 /// The most objects that a sentence names.
@@ -454,7 +465,7 @@ fn children(facts: &Facts<'_>) -> Option<Wait> {
         on: format!("{kind} {name}{rest}"),
         tone: Tone::Busy,
         what: "It goes after what is part of it.".to_owned(),
-        whose: "",
+        whose: String::new(),
         said: Vec::new(),
         helps: vec!["Look at the pages of these resources.".to_owned()],
     })

@@ -105,6 +105,7 @@ impl Fleet {
         html! {
             (table("Resources by state", &headings, rows))
             (self.aged(moment))
+            @if self.stuck.is_none() { p.faint { "What is stuck is not known: no " code { "exporter" } " is configured." } }
         }
     }
 

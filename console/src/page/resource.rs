@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use maud::{Markup, html};
 
 use super::parts::{
-    adapter_link, ago, all_away, counted, cut, cut_to, escaped, fitting, link, mark, prose, table, tone_of,
+    adapter_link, ago, all_away, counted, cut, cut_to, escaped, fitting, link, mark, prose, sentence, table, tone_of,
 };
 use super::{Moment, Page, Part};
 use crate::config::Links;
@@ -89,7 +89,8 @@ impl Details<'_> {
             let since = answers.iter().map(|passes| complete_since(passes)).max().flatten();
             let is_told = are_all && answers.iter().all(|passes| complete_since(passes).is_some());
             let last = passes.first().map(|pass| Box::new((*pass).clone()));
-            (adapter.clone(), Known::Passes { last, since: since.filter(|_| is_told) })
+            let failed_before = passes.get(1).is_some_and(|pass| pass.status == "failed");
+            (adapter.clone(), Known::Passes { last, failed_before, since: since.filter(|_| is_told) })
         });
         let known: Vec<(String, Known)> = known.collect();
         judge(&Facts {
@@ -121,6 +122,7 @@ impl Details<'_> {
         };
         html! {
             (all_away(others.chain(of_stuck).chain(of_passes)))
+            @if self.stuck.is_none() && self.resource.is_reconciled() == Some(false) { p.faint { "Whether this takes too long is not judged here: no " code { "exporter" } " is configured." } }
             @if unlisted > 0 { p.faint { "More than " (unlisted) " resources are stuck. Whether this one is among the others is not known." } }
         }
     }
@@ -201,7 +203,8 @@ impl Details<'_> {
             h3 { (adapter_link(adapter)) " " (mark(tone_of(pass), &pass.status)) " " small { (ago(pass.time, moment.now)) ", about generation " (pass.event.generation) } (self.trace(pass)) }
             @if let Some(gone) = &pass.gone { p { (cut(gone)) } }
             @for (phase, error) in &pass.errors { p.error { strong { (phase.replace('_', " ")) ": " } (cut(error)) } }
-            @for precondition in pass.preconditions.iter().filter(|it| !it.matched) {
+            @if let Some(not_met) = &pass.not_met { p { (sentence(&cut(not_met))) } }
+            @for precondition in pass.preconditions.iter().filter(|it| !it.matched && pass.not_met.is_none()) {
                 p { "The precondition " code { (cut(&precondition.name)) } " is not met" @if let Some(error) = &precondition.error { ": " (cut(error)) } "." }
             }
             @for warning in pass.warnings.iter().take(FEW) { p.warning { (cut(warning)) } }

@@ -17,7 +17,7 @@ fn cluster() -> Value {
         })
     };
     json!({
-        "id": "c1", "kind": "Cluster", "name": "north", "generation": 2, "created_time": "2026-01-01T11:00:00Z",
+        "id": "c1", "kind": "Cluster", "name": "north", "href": "/api/hyperfleet/v1/clusters/c1", "generation": 2, "created_time": "2026-01-01T11:00:00Z",
         "status": {"conditions": [condition("Reconciled", "False"), condition("DnsSuccessful", "True"), condition("JobsSuccessful", "False")]},
     })
 }
@@ -40,11 +40,12 @@ fn pass(status: &str, changes: Value) -> Value {
 }
 
 /// What is known: the cluster; the reports, and the children, or null if the API does not tell; the last pass of `jobs`, null if it keeps
-/// none, none if `jobs` is not configured; and since when its passes are known.
+/// none, none if `jobs` is not configured; whether the pass before that failed; and since when its passes are known.
 struct Story {
     resource: Value,
     reports: Value,
     pass: Option<Value>,
+    failed_before: bool,
     is_away: bool,
     since: Option<&'static str>,
     stuck: bool,
@@ -57,6 +58,7 @@ impl Default for Story {
             resource: cluster(),
             reports: json!([report("dns", 2, "True"), report("jobs", 2, "False")]),
             pass: None,
+            failed_before: false,
             is_away: false,
             since: Some("2026-01-01T11:00:00Z"),
             stuck: false,
@@ -72,7 +74,7 @@ fn told(story: Story) -> String {
     let children: Option<Vec<Resource>> = serde_json::from_value(story.children).unwrap();
     let children = children.map(|items| List { total: items.len() as u64, items, unreadable: 0 });
     let since = story.since.map(|since| since.parse().unwrap());
-    let known = story.pass.map(|pass| Known::Passes { last: read(pass), since });
+    let known = story.pass.map(|pass| Known::Passes { last: read(pass), failed_before: story.failed_before, since });
     let known = if story.is_away { Some(Known::Nothing) } else { known };
     let passes: Vec<(String, Known)> = known.map(|known| ("jobs".to_owned(), known)).into_iter().collect();
     let stuck = Stuck { id: "c1".to_owned(), ..Stuck::default() };
@@ -103,17 +105,31 @@ fn with(mut value: Value, changes: Value) -> Value {
 #[test]
 fn verdict_says_what_is_wrong_whose_part_it_is_and_what_helps() {
     let failed = |phase: &str| Some(pass("failed", json!({"errors": {phase: "403 Forbidden"}})));
+    let refused = |reason: &str| {
+        let effect =
+            json!({"name": "job", "kind": "Job", "result": "failed", "error": format!("{reason}: the server's words")});
+        Some(pass("failed", json!({"errors": {"resources": "the server's words"}, "resources": [effect]})))
+    };
     let reports = |generation| json!([report("dns", 2, "True"), report("jobs", generation, "True")]);
-    let reconciled = json!({"status": {"conditions": [{"type": "Reconciled", "status": "True", "last_transition_time": "2026-01-01T11:00:00Z"}]}});
+    let reconciled = json!({"status": {"conditions": [{"type": "Reconciled", "status": "True", "observed_generation": 1, "last_transition_time": "2026-01-01T11:00:00Z"}]}});
     let deleted = || with(cluster(), json!({"deleted_time": "2026-01-01T11:57:00Z"}));
     let finalized = json!({"conditions": [{"type": "Finalized", "status": "True"}]});
     let unapplied = json!({
         "adapter": "jobs", "observed_generation": 2,
         "conditions": [{"type": "Applied", "status": "False", "reason": "Waiting", "message": "`when` does not hold"}, {"type": "Available", "status": "False"}],
     });
-    let unmet = json!({"preconditions": [{"name": "dnsReady", "matched": false}]});
+    let unmet = json!({"notMet": "precondition 'dnsReady' not met: status is 'Pending', not 'Ready'", "preconditions": [{"name": "dnsReady", "matched": false}]});
     let stories = [
-        ("reconciled", Story { resource: with(cluster(), reconciled), ..Story::default() }),
+        ("reconciled", Story { resource: with(cluster(), reconciled.clone()), ..Story::default() }),
+        (
+            "reconciled, and refused since",
+            Story {
+                resource: with(cluster(), reconciled),
+                pass: refused("Forbidden"),
+                failed_before: true,
+                ..Story::default()
+            },
+        ),
         ("no adapters", Story { resource: with(cluster(), json!({"status": {"conditions": []}})), ..Story::default() }),
         ("an adapter at work, with passes unknown", Story::default()),
         ("an adapter at work", Story { pass: Some(pass("success", json!({}))), ..Story::default() }),
@@ -134,9 +150,34 @@ fn verdict_says_what_is_wrong_whose_part_it_is_and_what_helps() {
                 ..Story::default()
             },
         ),
-        ("Kubernetes refuses", Story { pass: failed("resources"), ..Story::default() }),
-        ("the API is away from the adapter", Story { pass: failed("param_extraction"), ..Story::default() }),
-        ("the report is refused", Story { pass: failed("post_actions"), ..Story::default() }),
+        (
+            "stuck: one of two workloads fails",
+            Story {
+                pass: Some(pass(
+                    "success",
+                    json!({
+                        "resources": [
+                            {"name": "job", "kind": "Job", "namespace": "n", "resourceName": "provision-1"},
+                            {"name": "later", "kind": "Job", "namespace": "n", "resourceName": "check"},
+                        ],
+                    }),
+                )),
+                stuck: true,
+                ..Story::default()
+            },
+        ),
+        ("Kubernetes refuses once", Story { pass: refused("Conflict"), ..Story::default() }),
+        ("Kubernetes refuses again", Story { pass: refused("Forbidden"), failed_before: true, ..Story::default() }),
+        ("Kubernetes refuses what the task says", Story { pass: refused("Invalid"), stuck: true, ..Story::default() }),
+        (
+            "Kubernetes refuses for an unknown reason",
+            Story { pass: failed("resources"), failed_before: true, ..Story::default() },
+        ),
+        (
+            "the API is away from the adapter",
+            Story { pass: failed("param_extraction"), failed_before: true, ..Story::default() },
+        ),
+        ("the report is refused", Story { pass: failed("post_actions"), failed_before: true, ..Story::default() }),
         ("a precondition", Story { pass: Some(pass("skipped", unmet)), ..Story::default() }),
         (
             "an old report, and a pass",
@@ -187,6 +228,7 @@ fn verdict_says_what_is_wrong_whose_part_it_is_and_what_helps() {
                         "errors": {"resources": "no value"}, "decisions": [{"resource": "job", "decision": "fail", "reason": "RenderFailed"}],
                     }),
                 )),
+                failed_before: true,
                 ..Story::default()
             },
         ),

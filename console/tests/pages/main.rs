@@ -14,6 +14,7 @@ use hyperfleet_console::config;
 use lifecycle_config::settings::{Environment, Flags};
 use serde_json::{Value, json};
 
+mod resource;
 mod world;
 
 use world::{ALL, HOSTILE, ID, World, api, console, large, peer, serve};
