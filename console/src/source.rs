@@ -4,7 +4,7 @@
 //! answer and why, so that no page takes silence for "all well".
 //!
 //! An answer counts for a second: however many readers a page has, each source gets a question once in that time, and readers who ask
-//! at once share one request. A number that the API counted slowly counts for longer.
+//! at once share one request. A number that the API counted slowly counts for longer, and that a source did not answer in time, too.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,7 +24,7 @@ pub use peer::Replica;
 use crate::config::{Config, PeerConfig};
 use crate::model::{Passes, Plan, StuckList, Task};
 use api::Api;
-use peer::Peers;
+use peer::{Peers, TOO_LONG};
 
 /// How long an answer counts.
 const FRESH: Duration = Duration::from_secs(1);
@@ -62,12 +62,13 @@ struct Kept {
 }
 
 impl Kept {
-    async fn slow(ask: impl Future<Output = Result<String, Away>>) -> Self {
+    /// Asks; the answer counts for `rest` times what it took.
+    async fn of(rest: u32, ask: impl Future<Output = Result<String, Away>>) -> Self {
         let (asked, begun) = (Timestamp::now(), Instant::now());
         let answer = ask.await.map(Arc::from);
-        // That a source is back is seen at once, however long it was asked in vain.
-        let fresh = if answer.is_ok() { (begun.elapsed() * REST).clamp(FRESH, OLDEST) } else { FRESH };
-        Self { answer, asked, fresh }
+        // Else each page would wait again for a source that does not answer.
+        let rest = if answer.is_ok() { rest } else { 1 };
+        Self { answer, asked, fresh: (begun.elapsed() * rest).clamp(FRESH, OLDEST) }
     }
 }
 
@@ -90,14 +91,13 @@ impl Answers {
 
     /// Returns the answer to a question: a fresh one that is known, or that of `ask`.
     async fn of(&self, question: String, ask: impl Future<Output = Result<String, Away>>) -> Answer {
-        let kept = async { Kept { asked: Timestamp::now(), answer: ask.await.map(Arc::from), fresh: FRESH } };
-        self.0.get_with(question, kept).await.answer
+        self.0.get_with(question, Kept::of(0, ask)).await.answer
     }
 
     /// Returns the answer to a question that may take the source long, and when it was asked: the longer the answer took, the longer
     /// it counts.
     async fn of_slow(&self, question: String, ask: impl Future<Output = Result<String, Away>>) -> (Answer, Timestamp) {
-        let kept = self.0.get_with(question, Kept::slow(ask)).await;
+        let kept = self.0.get_with(question, Kept::of(REST, ask)).await;
         (kept.answer, kept.asked)
     }
 }
@@ -163,8 +163,15 @@ impl Sources {
     pub async fn passes(&self, adapter: &str, resource: Option<&str>, limit: u32) -> Option<Vec<Replica<Passes>>> {
         let (name, peer) = self.adapters.iter().find(|(name, _)| name == adapter)?;
         let of = resource.map(|id| format!("&resource_id={}", api::encoded(id))).unwrap_or_default();
-        let mut replicas =
-            self.peers.all::<Passes>(&format!("adapter {name}"), peer, &format!("/passes?limit={limit}{of}")).await;
+        let mut replicas = Vec::new();
+        // Passes of large bundles are long: of fewer, the answer is short enough.
+        for limit in [limit, limit.div_ceil(10), 1] {
+            replicas =
+                self.peers.all::<Passes>(&format!("adapter {name}"), peer, &format!("/passes?limit={limit}{of}")).await;
+            if !replicas.iter().any(|replica| replica.answer.as_ref().is_err_and(|away| away.reason == TOO_LONG)) {
+                break;
+            }
+        }
         for replica in &mut replicas {
             if let Ok(passes) = &replica.answer
                 && passes.adapter != *name
@@ -207,16 +214,17 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn number_that_was_counted_slowly_counts_for_longer() {
+    async fn answer_that_took_long_counts_for_longer() {
         let away = || Away { source_name: "API".to_owned(), reason: "it is busy".to_owned() };
         let cases = [
             ("at once", 0, Ok("1"), FRESH),
             ("in a second", 1_000, Ok("1"), Duration::from_secs(10)),
             ("in the last moment", 5_000, Ok("1"), OLDEST),
-            ("not in time", 5_000, Err(away()), FRESH),
+            ("refused at once", 0, Err(away()), FRESH),
+            ("not in time", 5_000, Err(away()), Duration::from_secs(5)),
         ];
         for (name, took, answer, expected) in cases {
-            let kept = Kept::slow(answer_after(Duration::from_millis(took), answer)).await;
+            let kept = Kept::of(REST, answer_after(Duration::from_millis(took), answer)).await;
             assert_eq!(kept.fresh, expected, "{name}");
         }
     }

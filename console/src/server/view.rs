@@ -18,8 +18,9 @@ use crate::page::resource::Details;
 use crate::page::{Moment, Page, Part, missing, sweeper, unknown};
 use crate::source::{Away, Filter, Sources, State};
 
-/// The passes of an adapter on its page, and about a resource on that resource's page.
+/// The passes of an adapter on its page, and about a resource on that resource's page: those of a bundle have some 100 kB each.
 const PASSES: u32 = 50;
+const PASSES_OF_ONE: u32 = 10;
 /// The stuck resources that are asked for: the most that the exporter puts on a page.
 const STUCK: u32 = 500;
 /// The most children on a resource's page.
@@ -170,12 +171,15 @@ async fn fleet_page(filter: &Filter, page: u32, config: &Config, sources: &Sourc
         let of_state = join_all(State::EACH.map(|state| count(kind, state))).await;
         Counts { kind: kind.clone(), of_state }
     };
-    let (counts, (stuck, stalled), list) = join3(
-        join_all(config.api.kinds.iter().map(of_kind)),
-        join(sources.stuck(STUCK), sources.stalled(STUCK)),
-        sources.api.list(filter, page, PAGE_SIZE),
-    )
-    .await;
+    let of_exporter = async {
+        let stuck = sources.stuck(STUCK).await;
+        // Where the first question has no answer, the page does not wait for a second one in vain.
+        let stalled = if let Some(Err(_)) = &stuck { stuck.clone() } else { sources.stalled(STUCK).await };
+        (stuck, stalled)
+    };
+    let (counts, (stuck, stalled), list) =
+        join3(join_all(config.api.kinds.iter().map(of_kind)), of_exporter, sources.api.list(filter, page, PAGE_SIZE))
+            .await;
     let is_away = list.is_err();
     let page = Fleet { counts, stuck, stalled, filter: filter.clone(), page, list }.page(moment());
     if is_away { Err(page) } else { Ok(page) }
@@ -193,7 +197,7 @@ async fn resource_page(id: &str, config: &Config, sources: &Sources) -> Result<P
         Err(away) => return Err(unknown(Part::Fleet, "This resource is not known", &away)),
     };
     let of_adapter = async |name: &str| {
-        let replicas = sources.passes(name, Some(id), PASSES).await.unwrap_or_default();
+        let replicas = sources.passes(name, Some(id), PASSES_OF_ONE).await.unwrap_or_default();
         (name.to_owned(), replicas)
     };
     let children = Filter { owner: Some(id.to_owned()), ..Filter::default() };

@@ -14,19 +14,29 @@ use lifecycle_errors::Chain;
 use lifecycle_service::files;
 use lifecycle_service::version::THIS;
 use moka::future::Cache;
+use reqwest::StatusCode;
 use reqwest::header::{ACCEPT, AUTHORIZATION, HOST};
 use serde::de::DeserializeOwned;
 use tokio::net::lookup_host;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use super::{Answers, Away, FRESH, decode};
 use crate::config::PeerConfig;
 
-/// The most bytes of an answer: twice what an adapter keeps of its passes by default.
+/// The most bytes of an answer: twice what an adapter keeps of its passes by default, and twice its longest pass if it keeps 64 MiB.
 const LIMIT: usize = 16 * 1024 * 1024;
+/// The reason why a longer answer is none.
+pub(super) const TOO_LONG: &str = "its answer has more than 16 MiB";
+/// How long a replica may take to accept a connection: the address of one that has died answers nothing at all.
+const CONNECT: Duration = Duration::from_secs(1);
+/// How often a program that serves one reader at a time is asked again while another one reads, and after how long.
+const RETRIES: usize = 3;
+const TURN: Duration = Duration::from_millis(200);
 /// The most replicas of one program that are asked.
 const MOST_REPLICAS: usize = 32;
 
+/// What the exporter says while it serves another reader.
+const ANOTHER_READS: &str = "another client is reading";
 /// The most names whose addresses are kept.
 const MOST_NAMES: u64 = 1_000;
 /// The most characters of a program's own words about why it does not answer.
@@ -57,6 +67,7 @@ impl Peers {
             .user_agent(format!("hyperfleet-console/{}", THIS.number))
             .redirect(reqwest::redirect::Policy::none())
             .timeout(timeout)
+            .connect_timeout(CONNECT)
             .no_proxy()
             .build()?;
         let addresses = Cache::builder().max_capacity(MOST_NAMES).time_to_live(FRESH).build();
@@ -120,7 +131,7 @@ impl Peers {
         path: &str,
     ) -> Result<std::sync::Arc<str>, Away> {
         let away = |reason: String| Away { source_name: name.to_owned(), reason };
-        let ask = async {
+        let once = async || {
             let request = self.client.get(format!("http://{address}{path}"));
             let mut request =
                 request.header(HOST, format!("{}:{}", peer.host, peer.port)).header(ACCEPT, "application/json");
@@ -136,15 +147,22 @@ impl Peers {
                 response.chunk().await.map_err(|error| away(Chain(&error.without_url()).to_string()))?
             {
                 if body.len() + chunk.len() > LIMIT {
-                    return Err(away(format!("its answer has more than {LIMIT} bytes")));
+                    return Err(away(TOO_LONG.to_owned()));
                 }
                 body.extend_from_slice(&chunk);
             }
-            let text = String::from_utf8(body).map_err(|_| away("its answer is no text".to_owned()))?;
-            if !status.is_success() {
-                return Err(away(refusal(status, &text)));
+            Ok((status, String::from_utf8(body).map_err(|_| away("its answer is no text".to_owned()))?))
+        };
+        let ask = async {
+            let (mut status, mut text) = once().await?;
+            for _ in 0..RETRIES {
+                if status != StatusCode::SERVICE_UNAVAILABLE || !text.contains(ANOTHER_READS) {
+                    break;
+                }
+                sleep(TURN).await;
+                (status, text) = once().await?;
             }
-            Ok(text)
+            if status.is_success() { Ok(text) } else { Err(away(refusal(status, &text))) }
         };
         // Two programs may share an address behind a proxy that tells them apart by their names.
         self.answers.of(format!("{name} {}:{} {address}{path}", peer.host, peer.port), ask).await
@@ -160,7 +178,7 @@ fn of_one_family(mut addresses: BTreeSet<SocketAddr>) -> BTreeSet<SocketAddr> {
 }
 
 /// Why a program did not answer a question, in its own words if it has some.
-fn refusal(status: reqwest::StatusCode, body: &str) -> String {
+fn refusal(status: StatusCode, body: &str) -> String {
     let message = serde_json::from_str::<serde_json::Value>(body).ok();
     let message = message.as_ref().and_then(|body| body.get("message")?.as_str());
     match message {

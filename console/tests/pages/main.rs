@@ -15,6 +15,7 @@ use lifecycle_config::settings::{Environment, Flags};
 use serde_json::{Value, json};
 
 mod resource;
+mod sources;
 mod world;
 
 use world::{ALL, HOSTILE, ID, World, api, console, large, peer, serve};

@@ -170,10 +170,21 @@ impl World {
     }
 
     pub(crate) async fn of(api: Router, peer: Router, more: &str) -> Self {
+        Self::with(api, peer, more, "").await
+    }
+
+    /// Starts a console that waits for so long for an answer.
+    pub(crate) async fn of_patience(timeout: &str, peer: Router, more: &str) -> Self {
+        Self::with(api(Arc::default()), peer, more, &format!(", timeout: {timeout}")).await
+    }
+
+    async fn with(api: Router, peer: Router, more: &str, of_api: &str) -> Self {
         let (api, peer) = (serve(api).await, serve(peer).await);
         let more = more.replace("{peer}", &format!("http://{}", peer.address()));
-        let text =
-            format!("listen: '127.0.0.1:0'\napi: {{base_url: 'http://{}', kinds: [Cluster]}}\n{more}", api.address());
+        let text = format!(
+            "listen: '127.0.0.1:0'\napi: {{base_url: 'http://{}', kinds: [Cluster]{of_api}}}\n{more}",
+            api.address()
+        );
         let (config, _) = config::parse("console.yaml", &text, &Environment::new(), &Flags::new())
             .unwrap_or_else(|it| panic!("{it}"));
         let console = console(config).await;
