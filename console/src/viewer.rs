@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use axum::http::header::{HOST, RETRY_AFTER};
+use axum::http::header::{AUTHORIZATION, HOST, RETRY_AFTER};
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse as _, Response};
@@ -46,7 +46,7 @@ pub struct Door {
     access: AccessConfig,
     /// The requests of readers.
     requests: Counters,
-    /// The requests that were refused, by the addresses of their connections.
+    /// The requests with a wrong token, by the addresses of their connections.
     refusals: Counters,
 }
 
@@ -70,6 +70,8 @@ impl Door {
         // Refusals count apart: a stranger behind the same address as readers does not use up their requests.
         match self.check(peer, headers).await {
             Ok(viewer) => count(&self.requests, &viewer).await.map(|()| viewer),
+            // A browser asks without a token first, and asks its reader for one only after 401.
+            Err(refusal) if !headers.contains_key(AUTHORIZATION) => Err(refusal),
             Err(refusal) => {
                 count(&self.refusals, &Viewer::At(peer)).await?;
                 Err(refusal)
@@ -152,7 +154,7 @@ mod tests {
     use std::io::Write as _;
 
     use axum::http::HeaderValue;
-    use axum::http::header::AUTHORIZATION;
+    use axum::http::header::WWW_AUTHENTICATE;
 
     use super::*;
 
@@ -237,6 +239,9 @@ mod tests {
         let refused = door.admit(STRANGER, &wrong).await.unwrap_err();
         assert_eq!(refused.status(), 429);
         assert!(refused.headers().contains_key(RETRY_AFTER));
+        let asked = door.admit(STRANGER, &HeaderMap::new()).await.unwrap_err();
+        assert_eq!(asked.status(), 401, "a new browser behind the same address is asked for the token");
+        assert!(asked.headers().contains_key(WWW_AUTHENTICATE));
         assert_eq!(door.admit(PROXY, &wrong).await.unwrap_err().status(), 401, "each viewer is counted alone");
     }
 }
