@@ -1,6 +1,9 @@
 //! The page of the sweeper: what it would delete and why not yet, the command that approves it, and what it has deleted. Nothing on the
 //! page changes anything.
 
+use std::cmp::Reverse;
+
+use jiff::Timestamp;
 use maud::{Markup, html};
 
 use super::parts::{ago, all_away, cut, fitting, link, mark, rest, sentence, table};
@@ -36,14 +39,37 @@ pub fn page(replicas: Option<&[Replica<Plan>]>, moment: Moment) -> Page {
                 (overview(replicas, moment))
                 // Two may say that they lead, while one takes over from the other.
                 @for plan in leaders(replicas) { (details(plan, leaders(replicas).count(), moment)) }
+                @if answers(replicas).next().is_some() { (history(replicas, moment)) }
             }
         }
     };
     Page { title: "Sweeper".to_owned(), part: Part::Sweeper, content, exists: true }
 }
 
+fn answers(replicas: &[Replica<Plan>]) -> impl Iterator<Item = &Plan> {
+    replicas.iter().filter_map(|replica| replica.answer.as_ref().ok())
+}
+
 fn leaders(replicas: &[Replica<Plan>]) -> impl Iterator<Item = &Plan> {
-    replicas.iter().filter_map(|replica| replica.answer.as_ref().ok()).filter(|plan| plan.leads)
+    answers(replicas).filter(|plan| plan.leads)
+}
+
+/// What a leader does, as far as its last pass shows.
+fn state(plan: &Plan, moment: Moment) -> Markup {
+    let has_just_started = is_recent(plan.history_since, plan, moment);
+    let (tone, word) = match &plan.pass {
+        None if has_just_started => (Tone::Busy, "leads; its first pass has not ended"),
+        Some(pass) if pass.result == "failed" => (Tone::Bad, "leads, but its last pass failed"),
+        Some(pass) if is_recent(pass.time, plan, moment) => (Tone::Good, "sweeps"),
+        None | Some(_) => (Tone::Bad, "leads, but its last pass is long ago or not known"),
+    };
+    mark(tone, word)
+}
+
+/// Whether a time is less than two intervals ago.
+fn is_recent(time: Option<Timestamp>, plan: &Plan, moment: Moment) -> bool {
+    let recent = if plan.interval_seconds > 0.0 { RECENT * plan.interval_seconds } else { RECENT_ANYHOW };
+    time.is_some_and(|time| moment.now.duration_since(time).as_secs_f64() < recent)
 }
 
 fn overview(replicas: &[Replica<Plan>], moment: Moment) -> Markup {
@@ -61,7 +87,7 @@ fn overview(replicas: &[Replica<Plan>], moment: Moment) -> Markup {
                     Ok(plan) => {
                         th scope="row" { (cut(&plan.replica)) br; small { (cut(&plan.version)) } }
                         td {
-                            @if plan.leads { (mark(Tone::Good, "sweeps")) } @else { "stands by" }
+                            @if plan.leads { (state(plan, moment)) } @else { "stands by" }
                             @if let Some(holder) = &plan.holder { br; small { (cut(holder)) " leads" } }
                             @if let Some(trouble) = &plan.trouble { br; small.error { (sentence(&cut(trouble))) } }
                         }
@@ -99,7 +125,6 @@ fn details(plan: &Plan, leaders: usize, moment: Moment) -> Markup {
                 (objects(pass, plan, leaders, moment))
             }
         }
-        (history(plan, leaders, moment))
     }
 }
 
@@ -133,10 +158,8 @@ fn kept(pass: &Sweep, leaders: usize) -> Markup {
 
 /// Whether a pass tells that no other object is orphaned: it is recent, nothing spoke against it, and the API spoke about each resource.
 fn is_certain(pass: &Sweep, plan: &Plan, moment: Moment) -> bool {
-    let age = pass.time.map(|time| moment.now.duration_since(time).as_secs_f64());
-    let recent = if plan.interval_seconds > 0.0 { RECENT * plan.interval_seconds } else { RECENT_ANYHOW };
     let is_unknown = pass.kept.get("owner_unknown").is_some_and(|count| *count > 0);
-    pass.holds.is_empty() && !is_unknown && age.is_some_and(|age| age < recent)
+    pass.holds.is_empty() && !is_unknown && is_recent(pass.time, plan, moment)
 }
 
 fn objects(pass: &Sweep, plan: &Plan, leaders: usize, moment: Moment) -> Markup {
@@ -181,7 +204,12 @@ fn objects(pass: &Sweep, plan: &Plan, leaders: usize, moment: Moment) -> Markup 
     }
 }
 
-fn history(plan: &Plan, leaders: usize, moment: Moment) -> Markup {
+/// What all replicas did: the one that leads may have taken over from another one.
+fn history(replicas: &[Replica<Plan>], moment: Moment) -> Markup {
+    let mut deeds: Vec<&Deed> = answers(replicas).flat_map(|plan| &plan.history).collect();
+    deeds.sort_by_key(|deed| Reverse(deed.time));
+    // A replica tells nothing of the time before it started.
+    let since = answers(replicas).filter_map(|plan| plan.history_since).max();
     let row = |deed: &Deed| {
         html! {
             tr {
@@ -193,10 +221,11 @@ fn history(plan: &Plan, leaders: usize, moment: Moment) -> Markup {
             }
         }
     };
-    let (rows, hidden) = fitting(plan.history.iter().map(row), OF_HISTORY / leaders);
+    let is_empty = deeds.is_empty();
+    let (rows, hidden) = fitting(deeds.into_iter().map(row), OF_HISTORY);
     html! {
         h2 { "What it did" }
-        @if plan.history.is_empty() { p { "Nothing since " (ago(plan.history_since, moment.now)) "." } }
+        @if is_empty { p { "Nothing since " (ago(since, moment.now)) ", as far as the replicas know that answer." } }
         @else {
             (table("Its attempts to delete an object, the newest first; the audit log has all, with manifests", &["When", "Object", "Adapter", "API resource", "Result"], rows))
             (rest(hidden, "attempts are not shown here"))

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 
 mod resource;
 mod sources;
+mod sweeper;
 mod world;
 
 use world::{ALL, HOSTILE, ID, World, api, console, large, peer, serve};
