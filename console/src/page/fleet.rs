@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use maud::{Markup, html};
 
 use super::parts::{adapter_link, ago, all_away, counted, cut, cut_to, escaped, fitting, link, mark, rest, table};
@@ -20,7 +20,7 @@ const OF_STUCK: usize = 12_000;
 const OF_WAITS: usize = 12_000;
 const OF_STALLED: usize = 8_000;
 const OF_LIST: usize = 45_000;
-/// The age from which the page says how old its numbers are; the list may be a second old.
+/// The age from which the page says how old its numbers or its list are; the rest may be a second old.
 const AGED: SignedDuration = SignedDuration::from_secs(3);
 /// The most stuck resources, and the most stalled deletions.
 const OLDEST: usize = 10;
@@ -49,8 +49,8 @@ pub struct Fleet {
     pub filter: Filter,
     /// The number of the page of the list, from 1.
     pub page: u32,
-    /// The list.
-    pub list: Result<List<Resource>, Away>,
+    /// The list, and when the API was asked for it.
+    pub list: Result<(List<Resource>, Timestamp), Away>,
 }
 
 impl Fleet {
@@ -101,19 +101,14 @@ impl Fleet {
                 }
             }
         };
+        let known = self.counts.iter().flat_map(|counts| &counts.of_state).filter_map(|(_, count)| count.as_ref().ok());
+        let oldest = known.map(|count| count.asked).min();
         let headings: Vec<&str> = ["Kind"].into_iter().chain(State::EACH.map(State::word)).chain(["stuck"]).collect();
         html! {
             (table("Resources by state", &headings, rows))
-            (self.aged(moment))
+            @if let Some(asked) = oldest { (aged("The API counts slowly: the oldest of these numbers was asked for ", asked, moment)) }
             @if self.stuck.is_none() { p.faint { "What is stuck is not known: no " code { "exporter" } " is configured." } }
         }
-    }
-
-    /// When the API was asked for the oldest number, if that is longer ago than for the rest of the page.
-    fn aged(&self, moment: Moment) -> Markup {
-        let known = self.counts.iter().flat_map(|counts| &counts.of_state).filter_map(|(_, count)| count.as_ref().ok());
-        let aged = known.map(|count| count.asked).min().filter(|asked| moment.now.duration_since(*asked) >= AGED);
-        html! { @if let Some(asked) = aged { p.faint { "The API counts slowly: the oldest of these numbers was asked for " (ago(Some(asked), moment.now)) "." } } }
     }
 
     /// Whether the exporter knows neither a stuck resource nor a stalled deletion.
@@ -192,7 +187,10 @@ impl Fleet {
                 label { "Label " input name="label" value=(label) placeholder="region=north" autocomplete="off"; }
                 button { "Show" }
             }
-            @if let Ok(list) = &self.list { (self.rows(list, moment)) }
+            @if let Ok((list, asked)) = &self.list {
+                (aged("The API lists slowly: it was asked for this list ", *asked, moment))
+                (self.rows(list, moment))
+            }
         }
     }
 
@@ -233,6 +231,12 @@ impl Fleet {
             }
         }
     }
+}
+
+/// When the API was asked, if that is longer ago than for the rest of the page.
+fn aged(what: &str, asked: Timestamp, moment: Moment) -> Markup {
+    let is_aged = moment.now.duration_since(asked) >= AGED;
+    html! { @if is_aged { p.faint { (what) (ago(Some(asked), moment.now)) "." } } }
 }
 
 /// The oldest of the stuck resources or stalled deletions, and how many more there are.
@@ -283,8 +287,6 @@ fn href(filter: &Filter, page: u32) -> String {
 
 #[cfg(test)]
 mod tests {
-    use jiff::Timestamp;
-
     use super::*;
 
     #[test]

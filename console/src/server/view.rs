@@ -23,8 +23,6 @@ const PASSES: u32 = 50;
 const PASSES_OF_ONE: u32 = 10;
 /// The stuck resources that are asked for: the most that the exporter puts on a page.
 const STUCK: u32 = 500;
-/// The most children on a resource's page.
-const CHILDREN: u32 = 100;
 /// The highest page of a list.
 const LAST_PAGE: u32 = 100_000;
 /// The most bytes of an address, which its page repeats: names have 63 characters at most.
@@ -200,9 +198,8 @@ async fn resource_page(id: &str, config: &Config, sources: &Sources) -> Result<P
         let replicas = sources.passes(name, Some(id), PASSES_OF_ONE).await.unwrap_or_default();
         (name.to_owned(), replicas)
     };
-    let children = Filter { owner: Some(id.to_owned()), ..Filter::default() };
     let ((reports, children), passes, stuck) = join3(
-        join(sources.api.reports(id), sources.api.list(&children, 1, CHILDREN)),
+        join(sources.api.reports(id), sources.api.children(id)),
         join_all(sources.adapters().map(of_adapter)),
         sources.stuck(STUCK),
     )

@@ -23,6 +23,8 @@ use crate::model::{List, Report, Resource};
 const API: &str = "API";
 /// The most items that the API puts on a page.
 const LARGEST_PAGE: u32 = 100;
+/// What a list asks for of each resource: without specs, of which a page may be larger than the longest answer.
+const SHOWN: &str = "kind,name,generation,created_time,updated_time,deleted_time,status";
 /// How long a token is used before its file is checked for a change.
 const TOKEN_CACHE: Duration = Duration::from_secs(30);
 
@@ -96,30 +98,31 @@ impl Filter {
     /// A text has a character that would end its quotes, or a key that the API cannot search.
     pub fn search(&self) -> Result<String, String> {
         let mut parts = Vec::new();
-        let mut add = |what: &str, before: &str, text: &str, after: &str| {
+        let mut add = |what: &str, marks: &str, before: &str, text: &str, after: &str| {
             // No name, id, kind or value of a label has other characters; a quote would end the text.
-            let is_plain = text.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
+            let is_plain = text.chars().all(|c| c.is_ascii_alphanumeric() || marks.contains(c));
             if !is_plain {
-                return Err(format!("{what} has letters, digits, `-`, `_` and `.` only"));
+                return Err(format!("{what} has letters, digits and `{marks}` only"));
             }
             parts.push(format!("{before}{text}{after}"));
             Ok(())
         };
         if let Some(kind) = &self.kind {
-            add("a kind", "kind='", kind, "'")?;
+            add("a kind", "-_.", "kind='", kind, "'")?;
         }
         if let Some(name) = &self.name {
-            add("a name", "name like '%", name, "%'")?;
+            // `_` would stand for any character, and no name has one.
+            add("a name", "-.", "name like '%", name, "%'")?;
         }
         if let Some(owner) = &self.owner {
-            add("an id", "owner_id='", owner, "'")?;
+            add("an id", "-_.", "owner_id='", owner, "'")?;
         }
         if let Some((key, value)) = &self.label {
             let is_searchable = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
             if key.is_empty() || !key.chars().all(is_searchable) {
                 return Err("the API can search labels whose key has small letters, digits and `_` only".to_owned());
             }
-            add("the value of a label", &format!("labels.{key}='"), value, "'")?;
+            add("the value of a label", "-_.", &format!("labels.{key}='"), value, "'")?;
         }
         parts.extend(self.state.search().map(str::to_owned));
         Ok(parts.join(" and "))
@@ -180,17 +183,35 @@ impl Api {
     /// # Errors
     /// The API has no answer.
     pub async fn reports(&self, id: &str) -> Result<Vec<Report>, Away> {
-        let list: List<Report> = self.get(&format!("resources/{}/statuses?page=1&size=100", encoded(id))).await?;
-        Ok(list.items)
+        let mut reports = Vec::new();
+        for page in 1.. {
+            let path = format!("resources/{}/statuses?page={page}&size={LARGEST_PAGE}", encoded(id));
+            let list: List<Report> = self.get(&path).await?;
+            let is_last = list.items.is_empty() || list.total <= u64::from(page * LARGEST_PAGE);
+            reports.extend(list.items);
+            if is_last {
+                break;
+            }
+        }
+        Ok(reports)
     }
 
-    /// A page of the resources that match a filter, the newest first. Pages begin at 1.
+    /// A page of the resources that match a filter, the newest first, and when the API was asked: a list takes the API as long as its
+    /// number of items takes to count. Pages begin at 1.
     ///
     /// # Errors
     /// The API has no answer, or refuses the filter.
-    pub async fn list(&self, filter: &Filter, page: u32, size: u32) -> Result<List<Resource>, Away> {
-        let size = size.min(LARGEST_PAGE);
-        self.get(&format!("resources?page={page}&size={size}{}", Self::query(filter)?)).await
+    pub async fn list(&self, filter: &Filter, page: u32, size: u32) -> Result<(List<Resource>, Timestamp), Away> {
+        self.slow(&format!("resources?page={page}&size={size}&fields={SHOWN}{}", Self::query(filter)?)).await
+    }
+
+    /// The first resources that are part of another one.
+    ///
+    /// # Errors
+    /// The API has no answer.
+    pub async fn children(&self, id: &str) -> Result<List<Resource>, Away> {
+        let filter = Filter { owner: Some(id.to_owned()), ..Filter::default() };
+        self.get(&format!("resources?page=1&size={LARGEST_PAGE}&fields=kind,name{}", Self::query(&filter)?)).await
     }
 
     /// The number of resources that match a filter. It is older than other answers if the API takes long to count.
@@ -199,8 +220,7 @@ impl Api {
     /// The API has no answer, or refuses the filter.
     pub async fn count(&self, filter: &Filter) -> Result<Count, Away> {
         let path = format!("resources?page=1&size=1&fields=id{}", Self::query(filter)?);
-        let (answer, asked) = self.answers.of_slow(format!("api {path}"), self.ask(&path)).await;
-        let list: List<serde_json::Value> = decode(API, &answer?)?;
+        let (list, asked): (List<serde_json::Value>, _) = self.slow(&path).await?;
         Ok(Count { number: list.total, asked })
     }
 
@@ -211,6 +231,12 @@ impl Api {
 
     async fn get<T: serde::de::DeserializeOwned>(&self, path: &str) -> Result<T, Away> {
         decode(API, &self.answers.of(format!("api {path}"), self.ask(path)).await?)
+    }
+
+    /// The answer to a question that may take the API long, and when it was asked.
+    async fn slow<T: serde::de::DeserializeOwned>(&self, path: &str) -> Result<(T, Timestamp), Away> {
+        let (answer, asked) = self.answers.of_slow(format!("api {path}"), self.ask(path)).await;
+        Ok((decode(API, &answer?)?, asked))
     }
 
     async fn ask(&self, path: &str) -> Result<String, Away> {

@@ -4,16 +4,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use anyhow::ensure;
 use axum::Router;
 use axum::extract::Query;
-use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{StatusCode, Uri};
 use axum::routing::get;
-use serde_json::json;
+use lifecycle_e2e::{PATIENCE, await_condition};
+use serde_json::{Value, json};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::timeout;
 
 use crate::PAGES;
-use crate::world::{World, api, passes};
+use crate::world::{World, api, cluster, passes};
 
 /// Counts questions, and says the number of each from 0.
 fn counter() -> (Arc<AtomicUsize>, impl Fn() -> usize + Clone + Send + Sync + 'static) {
@@ -100,4 +103,64 @@ async fn adapter_with_long_passes_is_asked_for_fewer() {
         let page = world.page(path).await;
         assert!(!page.contains("is away") && page.contains("SameGeneration"), "{path}: {page}");
     }
+}
+
+/// An API that answers lists so, by the question.
+fn listing(answer: impl Fn(&str) -> Value + Clone + Send + Sync + 'static, slow: Duration) -> Router {
+    Router::new().fallback(get(async move |uri: Uri| {
+        if uri.to_string().contains("size=50") {
+            tokio::time::sleep(slow).await;
+        }
+        ([(CONTENT_TYPE, "application/json")], answer(&uri.to_string()).to_string())
+    }))
+}
+
+#[tokio::test]
+async fn list_asks_for_no_spec() {
+    // What the API would send with specs is longer than the longest answer.
+    let spec = "x".repeat(400_000);
+    let answer = move |question: &str| {
+        let mut cluster = cluster("north");
+        if !question.contains("&fields=") {
+            cluster["spec"] = json!({"manifest": spec});
+        }
+        json!({"items": vec![cluster; 50], "total": 50})
+    };
+    let page = World::of(listing(answer, Duration::ZERO), Router::new(), "").await.page("/").await;
+    assert!(page.contains("50 resources") && page.contains("north"), "{page}");
+}
+
+#[tokio::test]
+async fn list_that_the_api_makes_slowly_counts_for_longer_and_tells_its_age() {
+    let (asked, count) = counter();
+    let answer = move |question: &str| {
+        if question.contains("size=50") {
+            count();
+        }
+        json!({"items": [cluster("north")], "total": 1})
+    };
+    let world = World::of(listing(answer, Duration::from_millis(600)), Router::new(), "").await;
+    let told = async || {
+        let page = world.page("/?state=pending").await;
+        ensure!(page.contains("it was asked for this list <time"), "{page}");
+        Ok(())
+    };
+    await_condition("the age of a list", PATIENCE, told).await.unwrap();
+    assert_eq!(asked.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn report_beyond_the_first_hundred_counts() {
+    let answer = |question: &str| {
+        let report = |adapter: String| json!({"adapter": adapter, "observed_generation": 1, "conditions": [{"type": "Available", "status": "False"}]});
+        let first = (0..100).map(|number| report(format!("other-{number}"))).collect();
+        let reports = if question.contains("page=1&") { first } else { vec![report("jobs".to_owned())] };
+        match question.contains("/statuses") {
+            true => json!({"items": reports, "total": 101}),
+            false if question.contains("/resources/") => cluster("north"),
+            false => json!({"items": [], "total": 0}),
+        }
+    };
+    let page = World::of(listing(answer, Duration::ZERO), Router::new(), "").await.page(PAGES[1]).await;
+    assert!(page.contains("it waits on adapter jobs") && page.contains("reports Available=False"), "{page}");
 }
