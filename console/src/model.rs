@@ -331,6 +331,9 @@ pub struct Pass {
     /// What the adapter left out, because the pass was too long.
     #[serde(default)]
     pub cut: Vec<String>,
+    /// The replica that kept it, if the adapter has several.
+    #[serde(skip)]
+    pub replica: Option<String>,
 }
 
 /// The event of a pass.

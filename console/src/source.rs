@@ -172,6 +172,7 @@ impl Sources {
                 break;
             }
         }
+        name_replicas(&mut replicas);
         for replica in &mut replicas {
             if let Ok(passes) = &replica.answer
                 && passes.adapter != *name
@@ -196,6 +197,15 @@ impl Sources {
     }
 }
 
+/// Writes its replica to each pass of an adapter that has several.
+fn name_replicas(replicas: &mut [Replica<Passes>]) {
+    if replicas.len() > 1 {
+        for passes in replicas.iter_mut().filter_map(|replica| replica.answer.as_mut().ok()) {
+            passes.passes.iter_mut().for_each(|pass| pass.replica = Some(passes.replica.clone()));
+        }
+    }
+}
+
 /// Decodes an answer.
 fn decode<T: DeserializeOwned>(source_name: &str, answer: &str) -> Result<T, Away> {
     serde_json::from_str(answer).map_err(|error| Away {
@@ -206,7 +216,10 @@ fn decode<T: DeserializeOwned>(source_name: &str, answer: &str) -> Result<T, Awa
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
     use super::*;
+    use crate::model::Pass;
 
     async fn answer_after(took: Duration, answer: Result<&str, Away>) -> Result<String, Away> {
         tokio::time::sleep(took).await;
@@ -227,6 +240,21 @@ mod tests {
             let kept = Kept::of(REST, answer_after(Duration::from_millis(took), answer)).await;
             assert_eq!(kept.fresh, expected, "{name}");
         }
+    }
+
+    #[test]
+    fn pass_names_its_replica_if_there_are_several() {
+        let replica = |name: &str| Replica {
+            address: None,
+            answer: Ok(Passes { replica: name.to_owned(), passes: vec![Pass::default()], ..Passes::default() }),
+        };
+        let named = |mut replicas: Vec<Replica<Passes>>| {
+            name_replicas(&mut replicas);
+            replicas.into_iter().map(|replica| replica.answer.unwrap().passes.remove(0).replica).collect::<Vec<_>>()
+        };
+        assert_eq!(named(vec![replica("jobs-0")]), [None]);
+        let both = ["jobs-0", "jobs-1"];
+        assert_eq!(named(both.map(replica).to_vec()), both.map(|name| Some(name.to_owned())));
     }
 
     #[tokio::test(start_paused = true)]

@@ -53,7 +53,10 @@ fn cells(replica: &Replica<Passes>, moment: Moment) -> Markup {
             td { (cut(&passes.replica)) br; small { (cut(&passes.version)) ", started " (ago(passes.started, moment.now)) } }
             td { @if passes.intake.takes_events == Some(false) { (mark(Tone::Bad, "takes no events")) } @else { (mark(Tone::Good, "answers")) } }
             td { (intake(&passes.intake)) }
-            td { (ago(passes.passes.first().and_then(|pass| pass.time), moment.now)) }
+            td {
+                (ago(passes.passes.first().and_then(|pass| pass.time), moment.now))
+                @if passes.kept.oldest.is_some() { br; small { "its passes go back to " (ago(passes.kept.oldest, moment.now)) } }
+            }
             td.number { (passes.totals.success) }
             td.number { (passes.totals.skipped) }
             td.number { (passes.totals.failed) }
@@ -172,7 +175,7 @@ fn row(pass: &Pass, moment: Moment) -> Markup {
     let more = |all: usize, shown: usize| html! { @if all > shown { br; small { (all - shown) " more" } } };
     html! {
         tr {
-            td { (ago(pass.time, moment.now)) }
+            td { (ago(pass.time, moment.now)) @if let Some(replica) = &pass.replica { br; small { (cut(replica)) } } }
             td { (cut(&pass.event.kind)) " " (link(&pass.event.resource_id, "")) br; small { "generation " (pass.event.generation) } }
             td {
                 (mark(tone_of(pass), &cut(&pass.status)))

@@ -147,7 +147,7 @@ impl Fleet {
         };
         html! {
             h2 { (stuck.total) (if stuck.total == 1 { " is" } else { " are" }) " stuck" @if stuck.truncated { ", at least" } }
-            (oldest("stuck resources", stuck, "Waits on", of_stuck, OF_STUCK))
+            (oldest("stuck resources", "reconcile-metrics stuck", stuck, "Waits on", of_stuck, OF_STUCK))
             (table(&format!("What the oldest {} of them wait on", stuck.items.len()), &["Adapter", "Because", "Resources"], by_adapter))
             (rest(hidden, "such causes are not shown here; `reconcile-metrics stuck` lists them"))
         }
@@ -166,7 +166,7 @@ impl Fleet {
         html! {
             h2 { (stalled.total) (if stalled.total == 1 { " deletion is" } else { " deletions are" }) " stalled" @if stalled.truncated { ", at least" } }
             p { "These deletions were asked for long ago, and their resources are not pending, so they are not among the stuck ones." }
-            (oldest("stalled deletions", stalled, "Children that still exist", of_stalled, OF_STALLED))
+            (oldest("stalled deletions", "reconcile-metrics stuck --stalled", stalled, "Children that still exist", of_stalled, OF_STALLED))
         }
     }
 
@@ -240,10 +240,21 @@ fn aged(what: &str, asked: Timestamp, moment: Moment) -> Markup {
 }
 
 /// The oldest of the stuck resources or stalled deletions, and how many more there are.
-fn oldest(of: &str, list: &StuckList, what: &str, row: impl Fn(&Stuck) -> Markup, bytes: usize) -> Markup {
+fn oldest(
+    of: &str,
+    command: &str,
+    list: &StuckList,
+    what: &str,
+    row: impl Fn(&Stuck) -> Markup,
+    bytes: usize,
+) -> Markup {
     let (rows, hidden) = fitting(list.items.iter().take(OLDEST).map(row), bytes);
     let shown = list.items.len().min(OLDEST) - hidden;
-    table(&format!("The oldest {shown} of {} {of}", list.total), &["Name", "Kind", "State", "For", what], rows)
+    let others = list.total.saturating_sub(shown as u64);
+    html! {
+        (table(&format!("The oldest {shown} of {} {of}", list.total), &["Name", "Kind", "State", "For", what], rows))
+        @if others > 0 || list.truncated { p.faint { (others) @if list.truncated { " or" } " more: " code { (command) } " lists them, with " code { "--adapter" } " and " code { "--kind" } " those of one adapter or kind." } }
+    }
 }
 
 fn in_trouble(stuck: &Stuck, state: &str, last: &Markup) -> Markup {

@@ -67,6 +67,24 @@ impl Details<'_> {
         Page { title: format!("{} {}", resource.kind, resource.name), part: Part::Fleet, content, exists: true }
     }
 
+    /// Renders the page of a resource that the API does not have, with the passes about it that adapters still keep.
+    #[must_use]
+    pub fn missing(&self, moment: Moment) -> Page {
+        let message = format!(
+            "The API has no resource with the id {}. If it was force-deleted, the page Sweeper shows what is left of it.",
+            self.resource.id
+        );
+        let passes = self.of_adapters();
+        let content = html! {
+            h1 { "There is no such resource" }
+            p { (message) }
+            (self.problems())
+            @if passes.iter().any(|(_, passes)| !passes.is_empty()) { (self.timeline(&passes, moment)) }
+            p { a href="/" { "To the fleet" } }
+        };
+        Page { title: "There is no such resource".to_owned(), part: Part::Fleet, content, exists: false }
+    }
+
     /// The passes of each adapter, of all its replicas, the newest first.
     fn of_adapters(&self) -> Vec<(&str, Vec<&Pass>)> {
         let mut found = Vec::new();
@@ -173,7 +191,8 @@ impl Details<'_> {
         for (adapter, passes) in awaited.into_iter().chain(others) {
             let part = match passes.first() {
                 None => {
-                    html! { p { (adapter_link(adapter)) " has no pass about this resource among those that it keeps." } }
+                    let since = self.kept_since(adapter);
+                    html! { p { (adapter_link(adapter)) " has no pass about this resource among those that it keeps" @if since.is_some() { "; these go back to " (ago(since, moment.now)) } "." } }
                 }
                 Some(pass) => self.last_pass(adapter, pass, room.min(OF_ADAPTER), moment),
             };
@@ -184,6 +203,12 @@ impl Details<'_> {
             @if !parts.is_empty() { h2 { "What the adapters decided" } }
             @for part in parts { (part) }
         }
+    }
+
+    /// Since when each replica of an adapter that answers keeps all of its passes.
+    fn kept_since(&self, adapter: &str) -> Option<Timestamp> {
+        let replicas = self.passes.iter().filter(|(name, _)| name == adapter).flat_map(|(_, replicas)| replicas);
+        replicas.filter_map(|replica| complete_since(replica.answer.as_ref().ok()?)).max()
     }
 
     fn last_pass(&self, adapter: &str, pass: &Pass, bytes: usize, moment: Moment) -> Markup {
@@ -200,7 +225,7 @@ impl Details<'_> {
         let (rows, hidden) = fitting(pass.decisions.iter().map(row), bytes);
         let shown = pass.decisions.len() - hidden;
         html! {
-            h3 { (adapter_link(adapter)) " " (mark(tone_of(pass), &pass.status)) " " small { (ago(pass.time, moment.now)) ", about generation " (pass.event.generation) } (self.trace(pass)) }
+            h3 { (adapter_link(adapter)) " " (mark(tone_of(pass), &pass.status)) " " small { (ago(pass.time, moment.now)) ", about generation " (pass.event.generation) @if let Some(replica) = &pass.replica { ", by " (cut(replica)) } } (self.trace(pass)) }
             @if let Some(gone) = &pass.gone { p { (cut(gone)) } }
             @for (phase, error) in &pass.errors { p.error { strong { (phase.replace('_', " ")) ": " } (cut(error)) } }
             @if let Some(not_met) = &pass.not_met { p { (sentence(&cut(not_met))) } }
@@ -438,14 +463,20 @@ fn deeds(pass: &Pass) -> Vec<String> {
 }
 
 fn condition_cells(condition: &Condition, moment: Moment) -> Markup {
-    let tone = match (condition.status.as_str(), condition.condition_type.as_str()) {
-        ("True", _) => Tone::Good,
-        ("False", "Finalized") | ("Unknown", _) => Tone::Busy,
-        _ => Tone::Bad,
+    let name = condition.condition_type.as_str();
+    let is_wanted =
+        ["Reconciled", "Applied", "Available", "Health", "Ready"].contains(&name) || name.ends_with("Successful");
+    // Of another condition, such as Degraded, nobody here knows which status is the good one.
+    let tone = match condition.status.as_str() {
+        "True" if is_wanted || name == "Finalized" => Some(Tone::Good),
+        "False" if is_wanted => Some(Tone::Bad),
+        "Unknown" => Some(Tone::Busy),
+        "False" if name == "Finalized" => Some(Tone::Busy),
+        _ => None,
     };
     html! {
         td { (condition.condition_type) }
-        td { (mark(tone, &condition.status)) }
+        td { @match tone { Some(tone) => (mark(tone, &condition.status)), None => (condition.status) } }
         td { (condition.reason) @if !condition.reason.is_empty() && !condition.message.is_empty() { ": " } (cut(&condition.message)) }
         td { (ago(condition.last_transition_time, moment.now)) }
     }

@@ -11,7 +11,7 @@ use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 
 use crate::config::Config;
-use crate::model::Resource;
+use crate::model::{List, Resource};
 use crate::page::adapter::{self, Adapter};
 use crate::page::fleet::{Counts, Fleet, PAGE_SIZE};
 use crate::page::resource::Details;
@@ -184,31 +184,28 @@ async fn fleet_page(filter: &Filter, page: u32, config: &Config, sources: &Sourc
 }
 
 async fn resource_page(id: &str, config: &Config, sources: &Sources) -> Result<Page, Page> {
-    let resource: Resource = match sources.api.resource(id).await {
-        Ok(Some(resource)) => resource,
-        Ok(None) => {
-            let message = format!(
-                "The API has no resource with the id {id}. If it was force-deleted, the page Sweeper shows what is left of it."
-            );
-            return Ok(missing(Part::Fleet, "There is no such resource", &message));
-        }
+    let found = match sources.api.resource(id).await {
+        Ok(found) => found,
         Err(away) => return Err(unknown(Part::Fleet, "This resource is not known", &away)),
     };
     let of_adapter = async |name: &str| {
         let replicas = sources.passes(name, Some(id), PASSES_OF_ONE).await.unwrap_or_default();
         (name.to_owned(), replicas)
     };
-    let ((reports, children), passes, stuck) = join3(
-        join(sources.api.reports(id), sources.api.children(id)),
-        join_all(sources.adapters().map(of_adapter)),
-        sources.stuck(STUCK),
-    )
-    .await;
+    let of_adapters = join_all(sources.adapters().map(of_adapter));
+    let links = &config.links;
+    let Some(resource) = found else {
+        let resource = Resource { id: id.to_owned(), ..Resource::default() };
+        let (reports, children, passes) = (Ok(Vec::new()), Ok(List::default()), of_adapters.await);
+        return Ok(Details { resource, reports, children, passes, stuck: None, links }.missing(moment()));
+    };
+    let ((reports, children), passes, stuck) =
+        join3(join(sources.api.reports(id), sources.api.children(id)), of_adapters, sources.stuck(STUCK)).await;
     let children = children.and_then(|list| match list.unreadable {
         0 => Ok(list),
         some => Err(Away { source_name: "API".to_owned(), reason: format!("{some} of its children cannot be read") }),
     });
-    Ok(Details { resource, reports, children, passes, stuck, links: &config.links }.page(moment()))
+    Ok(Details { resource, reports, children, passes, stuck, links }.page(moment()))
 }
 
 #[cfg(test)]

@@ -300,6 +300,19 @@ async fn fleet_is_well_without_stuck_resources_and_stalled_deletions_only() {
 }
 
 #[tokio::test]
+async fn fleet_page_says_how_to_list_the_others_that_are_stuck() {
+    let answer = |query: Option<String>| {
+        let items = vec![json!({"id": ID, "kind": "Cluster", "name": "north", "age_seconds": 700}); 500];
+        let total = if query.is_some_and(|query| query.contains("stalled")) { 3 } else { 1200 };
+        json!({"items": items[..total.min(500)], "total": total}).to_string()
+    };
+    let route = get(async move |axum::extract::RawQuery(query): axum::extract::RawQuery| answer(query));
+    let page = World::beside(Router::new().route("/stuck", route), "exporter: {url: '{peer}'}").await.page("/").await;
+    assert!(page.contains("1190 more: <code>reconcile-metrics stuck</code> lists them"), "{page}");
+    assert!(!page.contains("--stalled"), "each stalled deletion is shown: {page}");
+}
+
+#[tokio::test]
 async fn exporter_gets_one_question_at_a_time() {
     // What the pages ask the API, which they do at the same time as they ask the exporter.
     let asked = Arc::<Mutex<String>>::default();

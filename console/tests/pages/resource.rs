@@ -1,11 +1,12 @@
 //! Reads the page of a resource, for what its sources answer.
 
 use axum::Router;
+use axum::http::header::CONTENT_TYPE;
 use axum::routing::get;
 use serde_json::{Value, json};
 
-use crate::PAGES;
-use crate::world::{ID, World, passes};
+use crate::world::{ID, World, cluster, passes};
+use crate::{PAGES, ago};
 
 /// A console beside one adapter, whose newest pass has these members.
 async fn beside_pass(members: Value) -> World {
@@ -37,4 +38,55 @@ async fn page_without_an_exporter_says_that_stuck_is_not_judged() {
         assert!(page.contains(sentence), "{path}: {page}");
     }
     assert!(PAGES[1].ends_with(ID));
+}
+
+#[tokio::test]
+async fn page_of_a_deleted_resource_tells_its_last_passes() {
+    let deleted =
+        json!([{"name": "job", "kind": "Job", "namespace": "n", "resourceName": "provision", "result": "deleted"}]);
+    let world = beside_pass(json!({"resources": deleted})).await;
+    let (status, page) = world.get("/resources/gone").await;
+    assert_eq!(status, 404, "{page}");
+    assert!(
+        page.contains("The API has no resource with the id gone") && page.contains("Job n/provision deleted."),
+        "{page}"
+    );
+    let (_, page) = World::start("").await.get("/resources/gone").await;
+    assert!(page.contains("no resource with the id gone") && !page.contains("What happened"), "{page}");
+}
+
+#[tokio::test]
+async fn page_says_how_far_back_passes_go() {
+    let oldest = ago(7);
+    let passes = json!({"adapter": "jobs", "totals": {"success": 9000}, "kept": {"passes": 1000, "oldest": oldest}});
+    let router =
+        Router::new().route("/passes", get(async move || passes.to_string())).route("/task", get(async || "{}"));
+    let world = World::beside(router, "adapters: [{name: jobs, url: '{peer}'}]\n").await;
+    for (path, sentence) in
+        [(PAGES[1], "those that it keeps; these go back to <time"), ("/adapters/jobs", "its passes go back to <time")]
+    {
+        let page = world.page(path).await;
+        assert!(page.contains(sentence), "{path}: {page}");
+    }
+}
+
+#[tokio::test]
+async fn condition_has_a_mark_if_its_good_status_is_known() {
+    let condition = |name: &str, status: &str| json!({"type": name, "status": status});
+    let conditions = json!([
+        condition("Available", "False"),
+        condition("Finalized", "False"),
+        condition("Degraded", "False"),
+        condition("Progressing", "True"),
+    ]);
+    let mut cluster = cluster("north");
+    cluster["status"]["conditions"] = conditions;
+    let answer = move || ([(CONTENT_TYPE, "application/json")], cluster.to_string());
+    let page =
+        World::of(Router::new().fallback(get(async move || answer())), Router::new(), "").await.page(PAGES[1]).await;
+    for (name, mark) in [("Available", "mark bad"), ("Finalized", "mark busy"), ("Degraded", ""), ("Progressing", "")] {
+        let cells = page.split(&format!("<td>{name}</td>")).nth(1).unwrap();
+        let status = cells.split("</td>").next().unwrap();
+        assert!(status.contains(mark) && (status.contains("mark") != mark.is_empty()), "{name}: {status}");
+    }
 }
