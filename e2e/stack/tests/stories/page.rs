@@ -33,14 +33,21 @@ impl Story {
     }
 }
 
-/// What the page says of a cluster that is stuck: what is wrong, whose part it is, and what would change it.
-const STUCK: [&str; 5] = [
+/// What the page says of a cluster that is stuck: what is wrong, whose part it is, and what would change it; then, that it is cured.
+const STUCK: [&str; 8] = [
     "Needs somebody Cluster stuck-",
     "it waits on adapter provisioner",
     "It has applied generation 1, and has reported Available=False",
-    "Whose part: Whoever owns what the adapter's objects run, such as the program of a Job. The adapter has done its part.",
+    "JobFailed Job provision-1 has failed",
+    "Whose part: Whoever owns Job provision-1, and what it runs. The adapter has done its part, and reports what it sees.",
     "What would change it Find out why: kubectl -n cluster-<id> describe job provision-1",
+    "change the resource's spec at the API, by PATCH /api/hyperfleet/v1/clusters/<id>",
+    "is reconciled at generation 2",
 ];
+/// What the page of the fleet says of it meanwhile, and that of the adapter.
+const STUCK_IN_FLEET: [&str; 2] = ["is stuck", "provisioner not available"];
+const STUCK_AT_ADAPTER: [&str; 2] =
+    ["The last passes", "Cluster <id> generation 1 ✓ success provision: skip SameGeneration"];
 const GONE: &str = "The API has no resource with the id <id>.";
 
 /// It is played first: what its page tells lasts for seconds only.
@@ -79,7 +86,7 @@ pub(crate) const STORIES: [Story; 7] = [
             "Namespace cluster-<id> foundation <id> terminating",
         ],
     },
-    Story::new("stuck", &[STUCK[0], STUCK[1], STUCK[2], STUCK[3], STUCK[4], "is reconciled at generation 2"]),
+    Story::new("stuck", &STUCK),
     Story::new(
         "disown",
         &["/provision-1 created", "ConfigMap records/<id> disowned", "Disowned the object was disowned", GONE],
@@ -135,8 +142,8 @@ pub(crate) async fn play(story: &Story, stack: &Path, browser: &Browser) -> Resu
     };
     let cluster = async {
         let tab = browser.open(&url).await?;
-        if story.name == "stuck" && draws() {
-            draw_stuck(&tab, browser, console, id).await?;
+        if story.name == "stuck" {
+            ensure_told_elsewhere(&tab, browser, console, id).await?;
         }
         told(&tab, story.told, id).await.context("the cluster's page")?;
         tab.close().await
@@ -164,16 +171,27 @@ async fn told(tab: &Tab, parts: &[&str], id: &str) -> Result<()> {
     Ok(())
 }
 
-/// Pictures of a stuck cluster, as readers with a desk, with a telephone and with dark pages see it, and of the fleet and an adapter.
-async fn draw_stuck(tab: &Tab, browser: &Browser, console: &str, id: &str) -> Result<()> {
+/// Reads the pages of the fleet and of the adapter while a cluster is stuck, and draws what readers see.
+async fn ensure_told_elsewhere(tab: &Tab, browser: &Browser, console: &str, id: &str) -> Result<()> {
     let fleet = browser.open(&format!("{console}/")).await?;
-    told(tab, &STUCK, id).await?;
+    let provisioner = browser.open(&format!("{console}/adapters/provisioner")).await?;
+    if draws() {
+        draw_stuck(tab, &fleet, browser, console, id).await?;
+    }
+    told(&fleet, &STUCK_IN_FLEET, id).await.context("the fleet's page")?;
+    told(&provisioner, &STUCK_AT_ADAPTER, id).await.context("the adapter's page")?;
+    fleet.close().await?;
+    provisioner.close().await
+}
+
+/// Pictures of a stuck cluster, as readers with a desk, with a telephone and with dark pages see it, and of the fleet and an adapter.
+async fn draw_stuck(tab: &Tab, fleet: &Tab, browser: &Browser, console: &str, id: &str) -> Result<()> {
+    told(tab, &STUCK[..7], id).await?;
     draw(tab, Look::DESK, "stuck").await?;
     fleet.await_shown(&["1 is stuck"], LIMIT).await?;
-    draw(&fleet, Look::DESK, "fleet").await?;
+    draw(fleet, Look::DESK, "fleet").await?;
     draw(tab, Look::DESK.dark(), "stuck-dark").await?;
     draw(tab, Look::PHONE, "stuck-phone").await?;
-    fleet.close().await?;
     let adapter = browser.open(&format!("{console}/adapters/foundation")).await?;
     draw(&adapter, Look::DESK, "adapter").await?;
     adapter.close().await
