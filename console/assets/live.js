@@ -57,7 +57,7 @@ const connect = () => {
   source.addEventListener("content", (event) => take(event.data));
   source.addEventListener("same", () => take(null));
   source.addEventListener("error", () => {
-    if (source.readyState === EventSource.CLOSED) return say("Not live: the console refused to go on; if you log in to read it, reload the page. This is what it said last.");
+    if (source.readyState === EventSource.CLOSED) return say("Not live: the console refused to go on. Reload the page to log in again; if you have many pages open, close some or wait a little. This is what it said last.");
     // A stream ends from time to time, and the browser connects again.
     if (++failures > 1) say("Not live: the console does not answer. This is what it said last.");
   });

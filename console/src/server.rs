@@ -3,7 +3,8 @@
 //! In: requests. Out: pages, the same pages as a stream of server-sent events, and three assets. Fails: if it cannot listen at the
 //! address. Only GET is answered; nothing that the console serves changes anything.
 //!
-//! Every answer forbids scripts, styles and pictures from elsewhere, frames, and copies in caches.
+//! Every answer forbids scripts, styles and pictures from elsewhere, frames, and use by other sites. Only the assets may be kept in a
+//! browser's cache.
 
 use std::sync::Arc;
 
@@ -79,7 +80,8 @@ fn router(shared: Shared) -> Router {
 }
 
 fn asset(media_type: &'static str, text: &'static str) -> Response {
-    ([(CONTENT_TYPE, media_type)], text).into_response()
+    // Else each page would cost its reader three more requests. An upgraded console has its new script soon.
+    ([(CONTENT_TYPE, media_type), (CACHE_CONTROL, "private, max-age=300")], text).into_response()
 }
 
 /// Lets viewers in, and nobody else.
@@ -99,14 +101,15 @@ async fn admit(State(shared): State<Shared>, mut request: Request, next: Next) -
 
 async fn secured(mut response: Response) -> Response {
     let headers = response.headers_mut();
-    let values: [(HeaderName, &'static str); 4] = [
+    let values: [(HeaderName, &'static str); 5] = [
         (CONTENT_SECURITY_POLICY, POLICY),
         (X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (REFERRER_POLICY, "no-referrer"),
+        (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
         (CACHE_CONTROL, "no-store"),
     ];
     for (name, value) in values {
-        headers.insert(name, HeaderValue::from_static(value));
+        headers.entry(name).or_insert(HeaderValue::from_static(value));
     }
     response
 }

@@ -166,7 +166,7 @@ fn peers(text: &str) -> Router {
     let member = json!({"object": text, "step": "wave 0", "decision": text, "effect": "failed", "readiness": "Failed", "why": text});
     let passes = json!({
         "adapter": "jobs", "version": "1.0.0", "replica": "jobs-0", "started": now(),
-        "intake": {"state": "takes events"}, "totals": {"success": 3, "failed": 1, "failures": {(text): 1}},
+        "intake": {"takes_events": true, "in_flight": 1, "waiting": 0}, "totals": {"success": 3, "failed": 1, "failures": {(text): 1}},
         "passes": [{
             "time": "2026-01-01T00:01:00Z", "duration_seconds": 0.012, "trace_id": "0af7651916cd43dd8448eb211c80319c", "status": "failed",
             "event": {"kind": "Cluster", "resourceId": ID, "generation": 1}, "errors": {"resources": text}, "warnings": [text],
