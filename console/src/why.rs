@@ -197,7 +197,10 @@ fn said(condition: &Condition) -> Vec<String> {
 fn waits(facts: &Facts<'_>) -> Vec<Wait> {
     let resource = facts.resource;
     if resource.is_reconciled() == Some(true) && resource.deleted_time.is_none() {
+        // A failure from before that was made good by a pass that is no longer kept.
+        let since = resource.condition("Reconciled").and_then(|condition| condition.last_transition_time);
         let failing = facts.passes.iter().filter_map(|(adapter, known)| Some((adapter, known.failed()?)));
+        let failing = failing.filter(|(_, (pass, _))| pass.time >= since);
         return failing.map(|(adapter, (pass, again))| failed(facts, adapter, pass, again)).collect();
     }
     let reports = facts.reports.unwrap_or_default();

@@ -19,120 +19,69 @@ pub(super) struct Failure {
 }
 
 const TASK: &str = "Whoever wrote the task.";
+const ADAPTER: &str = "Whoever runs the adapter.";
 const CLUSTER: &str = "Whoever runs the cluster of the objects.";
+const TASK_OR_CLUSTER: &str = "Whoever wrote the task, or runs the cluster of the objects.";
+const TASK_OR_API: &str = "Whoever wrote the task, or runs the API that it asks.";
 const IN_THE_WAY: &str = "Whoever wrote the task, or owns the object that is in the way.";
-const ASKED: &str = "Whoever wrote the task, or runs the API that it asks.";
+const RIGHTS: &str = "Whoever gave the adapter its rights.";
+const RULE: &str = "Whoever wrote the task, or set the rule that denies the object.";
 
 /// Finds out what made a pass fail.
 pub(super) fn of(pass: &Pass) -> Failure {
     let phase = PHASES.into_iter().find(|phase| pass.errors.contains_key(*phase)).unwrap_or_default();
     let (phase, whose, help) = match phase {
-        "param_extraction" => (
-            " while reading its params",
-            ASKED,
-            "The message names the param: correct it in the task, or repair what it reads.",
-        ),
+        "param_extraction" => (" while reading its params", TASK_OR_API, "Repair the param that the message names."),
         "preconditions" => (
             " while evaluating its preconditions",
-            ASKED,
-            "The message names the precondition: correct it in the task, or repair what it reads.",
+            TASK_OR_API,
+            "Repair the precondition that the message names, or what it reads.",
         ),
-        "resources" => match reason(pass) {
-            Some((reason, (whose, help))) if is_decided(reason) => (" while deciding about its objects", whose, help),
-            Some((_, (whose, help))) => (" while writing its objects", whose, help),
-            None => (
-                " while writing its objects",
-                "Whoever wrote the task, or runs the cluster of the objects.",
-                "Look at the message, and at the adapter's log.",
-            ),
-        },
-        "post_actions" => (
-            " while reporting",
-            "Whoever runs the API, or wrote the task's report.",
-            "The message has the API's answer: correct the report in the task, or look at the API.",
-        ),
-        _ => ("", "Whoever runs the adapter.", "Look at the adapter's log."),
+        "resources" => {
+            let (whose, help) =
+                of_entry(pass).unwrap_or((TASK_OR_CLUSTER, "Look at the message, and at the adapter's log."));
+            let is_decided = pass.decisions.iter().any(|it| it.decision == "fail");
+            (if is_decided { " while deciding about its objects" } else { " while writing its objects" }, whose, help)
+        }
+        "post_actions" => (" while reporting", TASK_OR_API, "Look at the API's answer, which is in the message."),
+        _ => ("", ADAPTER, "Look at the adapter's log."),
     };
     Failure { phase, whose, help }
 }
 
-/// The reason of the first entry that failed, if it is known here, and what it means. An entry's error begins with the reason; one
-/// that failed before a write has it as its decision's reason, too.
-fn reason(pass: &Pass) -> Option<(&str, (&'static str, &'static str))> {
+/// What the first entry that failed for a known reason means. Its error begins with the reason; if it failed before a write, its decision
+/// has the reason, too.
+fn of_entry(pass: &Pass) -> Option<(&'static str, &'static str)> {
     let of_writes = pass.resources.iter().filter_map(|effect| effect.error.as_deref()?.split(':').next());
     let of_decisions = pass.decisions.iter().filter(|it| it.decision == "fail").map(|it| it.reason.as_str());
-    of_writes.chain(of_decisions).find_map(|reason| Some((reason, cure(reason)?)))
-}
-
-/// Whether the adapter fails for this reason before it writes.
-fn is_decided(reason: &str) -> bool {
-    matches!(
-        reason,
-        "DiscoveryFailed" | "GateFailed" | "RenderFailed" | "SelectorMismatch" | "InvalidLabel" | "InvalidGeneration"
-    ) || matches!(reason, "NameTaken" | "NotOurs" | "VersionNameTaken" | "OwnerUnavailable" | "NestedNameTaken")
+    of_writes.chain(of_decisions).find_map(cure)
 }
 
 /// Whose part a failure is, and what helps, by its reason: docs/operations.md, "Failures", in short.
 fn cure(reason: &str) -> Option<(&'static str, &'static str)> {
     Some(match reason {
-        "DiscoveryFailed" => (
-            "Whoever runs the cluster of the objects, or gave the adapter its rights.",
-            "See the message: a right or the kind is missing, or the API server is away.",
-        ),
-        "GateFailed" => (
-            TASK,
-            "The message quotes the expression: read a key that may be missing with `?`, or repair the object that the gate reads.",
-        ),
-        "RenderFailed" => {
-            (TASK, "The message names the variable, the function or the key; try the task with `dry-run`.")
-        }
-        "SelectorMismatch" => (TASK, "Give the entry's manifest and discovery the same labels, namespace and name."),
-        "InvalidLabel" => {
-            (TASK, "Write a `stamp.resource_id` of at most 63 letters, digits, `-`, `_` and `.` into the task.")
-        }
-        "InvalidGeneration" => {
-            (TASK, "Remove `hyperfleet.io/generation` from the manifest, or give its param `type: int`.")
-        }
+        "DiscoveryFailed" => (CLUSTER, "See the message: a right or the kind is missing, or the API server is away."),
+        "GateFailed" => (TASK, "Read a key that may be missing with `?`, or repair what the gate reads."),
+        "RenderFailed" => (TASK, "Correct the variable, function or key that the message names; `dry-run` helps."),
+        "SelectorMismatch" => (TASK, "Give manifest and discovery the same labels, namespace and name."),
+        "InvalidLabel" => (TASK, "Write a `stamp.resource_id` of at most 63 letters, digits, `-`, `_` and `.`."),
+        "InvalidGeneration" => (TASK, "Remove `hyperfleet.io/generation` from the manifest, or make it an integer."),
         "NestedNameTaken" => (TASK, "Rename the nested discovery."),
         "VersionNameTaken" => (TASK, "Make the object's name vary, such as by `{{ .generation }}`."),
         "NameTaken" => (IN_THE_WAY, "Rename the object in the task, or delete the one that is in the way."),
-        "NotOurs" => (
-            IN_THE_WAY,
-            "To take the object over, write `adopt: true` in the entry; else rename the manifest or narrow the selector.",
-        ),
-        "OwnerUnavailable" => (
-            "Whoever wrote the task, or removes the owner of the object.",
-            "Look at the owner's decision: it has to exist, in the same namespace, and not to be on its way out.",
-        ),
-        "Conflict" => (
-            "Whoever else writes the object.",
-            "Find out who: `kubectl get --show-managed-fields -o yaml` names each writer.",
-        ),
-        "Invalid" => (
-            "Whoever wrote the task, or installed the definition of the object's kind.",
-            "The message names the field: correct it in the task, or install the version of the definition that has it.",
-        ),
-        "Denied" => (
-            "Whoever wrote the task, or set the rule that denies the object.",
-            "The message names the policy, the quota or the namespace: write an object that meets the rule, or ask for an exception.",
-        ),
-        "Forbidden" => (
-            "Whoever gave the adapter its rights.",
-            "Give its account the roles that `hyperfleet-adapter rbac` prints for the task; if it has them, look at its token.",
-        ),
-        "NotFound" => (
-            "Whoever wrote the task, or runs the cluster of the objects.",
-            "Install the definition of the kind, or create the namespace with an earlier entry of the task.",
-        ),
-        "TooManyRequests" => (
-            "Whoever runs the adapter or the API server.",
-            "Set `clients.kubernetes.qps`, lower `parallelism`, or change the server's flow control.",
-        ),
-        "Unavailable" => (CLUSTER, "Look at the API server, its webhooks, and proxies in front of it."),
-        "Unreachable" => (CLUSTER, "Look at the network between adapter and API server, at DNS and at certificates."),
-        "DeadlineExceeded" => {
-            ("Whoever runs the adapter.", "Its metric `api_request_duration_seconds` shows which server was slow.")
+        "NotOurs" => (IN_THE_WAY, "Write `adopt: true` to take it over; else rename it or narrow the selector."),
+        "OwnerUnavailable" => (TASK, "Look at the owner's decision: it is absent, failed or on its way out."),
+        "Conflict" => ("Whoever else writes the object.", "See who: `kubectl get -o yaml --show-managed-fields`."),
+        "Invalid" => (TASK, "Correct the field that the message names, or install a definition that has it."),
+        "Denied" => (RULE, "Meet the policy or quota that the message names, or ask for an exception."),
+        "Forbidden" => (RIGHTS, "Grant what `hyperfleet-adapter rbac` prints for the task; else look at the token."),
+        "NotFound" => {
+            (TASK_OR_CLUSTER, "Install the kind's definition, or create the namespace with an earlier entry.")
         }
+        "TooManyRequests" => (ADAPTER, "Set `clients.kubernetes.qps`, lower `parallelism`, or change flow control."),
+        "Unavailable" => (CLUSTER, "Look at the API server, its webhooks, and proxies in front of it."),
+        "Unreachable" => (CLUSTER, "Look at network, DNS and certificates between adapter and API server."),
+        "DeadlineExceeded" => (ADAPTER, "Its metric `api_request_duration_seconds` shows which server was slow."),
         _ => return None,
     })
 }

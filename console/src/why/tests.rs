@@ -122,6 +122,14 @@ fn verdict_says_what_is_wrong_whose_part_it_is_and_what_helps() {
     let stories = [
         ("reconciled", Story { resource: with(cluster(), reconciled.clone()), ..Story::default() }),
         (
+            "reconciled after a failure",
+            Story {
+                resource: with(cluster(), reconciled.clone()),
+                pass: Some(pass("failed", json!({"time": "2026-01-01T10:59:00Z"}))),
+                ..Story::default()
+            },
+        ),
+        (
             "reconciled, and refused since",
             Story {
                 resource: with(cluster(), reconciled),
