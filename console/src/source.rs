@@ -66,9 +66,14 @@ impl Kept {
     async fn of(rest: u32, ask: impl Future<Output = Result<String, Away>>) -> Self {
         let (asked, begun) = (Timestamp::now(), Instant::now());
         let answer = ask.await.map(Arc::from);
-        // Else each page would wait again for a source that does not answer.
-        let rest = if answer.is_ok() { rest } else { 1 };
-        Self { answer, asked, fresh: (begun.elapsed() * rest).clamp(FRESH, OLDEST) }
+        let fresh = match &answer {
+            Ok(_) => begun.elapsed() * rest,
+            // A shorter answer to another question stands in for it, and this one costs 16 MiB to ask.
+            Err(away) if away.reason == TOO_LONG => OLDEST,
+            // Else each page would wait again for a source that does not answer.
+            Err(_) => begun.elapsed(),
+        };
+        Self { answer, asked, fresh: fresh.clamp(FRESH, OLDEST) }
     }
 }
 
@@ -228,11 +233,13 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn answer_that_took_long_counts_for_longer() {
-        let away = || Away { source_name: "API".to_owned(), reason: "it is busy".to_owned() };
+        let of = |reason: &str| Away { source_name: "API".to_owned(), reason: reason.to_owned() };
+        let away = || of("it is busy");
         let cases = [
             ("at once", 0, Ok("1"), FRESH),
             ("in a second", 1_000, Ok("1"), Duration::from_secs(10)),
             ("in the last moment", 5_000, Ok("1"), OLDEST),
+            ("too long", 0, Err(of(TOO_LONG)), OLDEST),
             ("refused at once", 0, Err(away()), FRESH),
             ("not in time", 5_000, Err(away()), Duration::from_secs(5)),
         ];
