@@ -23,8 +23,16 @@ use hyperfleet_adapter::transport::memory::MemoryTransport;
 use jiff::Timestamp;
 use lifecycle_core::event::LifecycleEvent;
 
-/// What a steady event costs in all, in calls and messages too: the least of docs/performance.md.
+/// What a steady event about one object costs in all, in calls and messages too: the least of docs/performance.md.
 const STEADY: Duration = Duration::from_micros(390);
+/// The examples, and whether they have one object: an event about more of them costs more.
+const EXAMPLES: [(&str, bool); 5] = [
+    ("03-update-on-new-generation", true),
+    ("36-node-pool", true),
+    ("29-owner", false),
+    ("01-create-cluster", false),
+    ("39-operator-bundle", false),
+];
 /// The batches of each kind, in turn.
 const ROUNDS: usize = 200;
 /// The passes of a batch.
@@ -33,14 +41,14 @@ const BATCH: u32 = 20;
 fn main() -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
     println!("{:<28} {:>10} {:>10} {:>10} {:>8} {:>10}", "example", "not kept", "kept", "cost", "bytes", "of 390 µs");
-    for example in ["01-create-cluster", "29-owner", "36-node-pool", "39-operator-bundle"] {
+    for (example, has_one) in EXAMPLES {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples").join(example);
-        runtime.block_on(measure(example, &folder)).with_context(|| example.to_owned())?;
+        runtime.block_on(measure(example, &folder, has_one)).with_context(|| example.to_owned())?;
     }
     Ok(())
 }
 
-async fn measure(name: &str, folder: &Path) -> anyhow::Result<()> {
+async fn measure(name: &str, folder: &Path, has_one: bool) -> anyhow::Result<()> {
     let event = input::read_event(&folder.join("event.json"))?;
     let passes = Arc::new(Passes::new(1000, 8 << 20));
     let plain = handler(folder)?;
@@ -55,7 +63,8 @@ async fn measure(name: &str, folder: &Path) -> anyhow::Result<()> {
     let bytes = found.texts.first().context("nothing is kept")?.len();
     let cost = least_kept.saturating_sub(least);
     let micros = |time: Duration| format!("{:.1} µs", time.as_secs_f64() * 1e6);
-    let share = format!("{:.1} %", cost.as_secs_f64() / STEADY.as_secs_f64() * 100.0);
+    let share = || format!("{:.1} %", cost.as_secs_f64() / STEADY.as_secs_f64() * 100.0);
+    let share = if has_one { share() } else { "–".to_owned() };
     println!("{name:<28} {:>10} {:>10} {:>10} {bytes:>8} {share:>10}", micros(least), micros(least_kept), micros(cost));
     Ok(())
 }

@@ -402,8 +402,9 @@ fn unfinished(facts: &Facts<'_>, report: &Report, last: Option<&Pass>, wait: imp
             None => vec!["Find out why: look at the adapter's objects.".to_owned()],
             Some((first, others)) => {
                 let others: Vec<String> = others.iter().take(MOST_OBJECTS).map(|effect| describe(effect)).collect();
-                let also = format!("Its other objects, if that one is well: {}.", others.join(", "));
-                let first = format!("Find out why: {}.", describe(first));
+                let also = format!("The adapter's other objects, if that one is well: {}.", others.join(", "));
+                let logs = logs(first).map(|logs| format!(", and what it wrote: {logs}")).unwrap_or_default();
+                let first = format!("Find out why: {}{logs}.", describe(first));
                 [first].into_iter().chain((!others.is_empty()).then_some(also)).collect()
             }
         };
@@ -430,8 +431,17 @@ fn objects(pass: &Pass) -> Vec<&Effect> {
 
 /// The command that shows an object.
 fn describe(effect: &Effect) -> String {
-    let namespace = if effect.namespace.is_empty() { String::new() } else { format!(" -n {}", effect.namespace) };
-    format!("`kubectl{namespace} describe {} {}`", effect.kind.to_lowercase(), effect.resource_name)
+    format!("`kubectl{} describe {} {}`", namespace(effect), effect.kind.to_lowercase(), effect.resource_name)
+}
+
+/// The command that shows what the program of an object wrote; none for an object that runs none.
+fn logs(effect: &Effect) -> Option<String> {
+    let runs = ["DaemonSet", "Deployment", "Job", "Pod", "StatefulSet"].contains(&effect.kind.as_str());
+    runs.then(|| format!("`kubectl{} logs {}/{}`", namespace(effect), effect.kind.to_lowercase(), effect.resource_name))
+}
+
+fn namespace(effect: &Effect) -> String {
+    if effect.namespace.is_empty() { String::new() } else { format!(" -n {}", effect.namespace) }
 }
 
 /// The most objects that a sentence names.
