@@ -171,6 +171,8 @@ pub(super) struct Member {
     pub(super) effect: Effect,
     /// Whether a creation found that the name was taken.
     has_met_holder: bool,
+    /// What the live object came to when it was asked last; none since the last write. A rule of the author may be costly to ask.
+    judged: Option<Judgement>,
 }
 
 /// What a pass knows of a rendered object beside the object itself.
@@ -193,12 +195,14 @@ impl Member {
             verdict: None,
             effect: Effect::None,
             has_met_holder: false,
+            judged: None,
         }
     }
 
     /// A live object that the manifests do not render.
     pub(super) fn unwanted(identity: Identity, kind: GroupVersionKind, live: Live) -> Self {
-        Self { identity, kind, wanted: None, live, verdict: None, effect: Effect::None, has_met_holder: false }
+        let (verdict, effect) = (None, Effect::None);
+        Self { identity, kind, wanted: None, live, verdict, effect, has_met_holder: false, judged: None }
     }
 
     /// The live object of the member; the rendered one if there is none.
@@ -330,6 +334,7 @@ impl Member {
 
     /// Takes the answer to the command. Returns whether the object has to be decided about once more: its name was taken.
     pub(super) fn record(&mut self, executed: Executed, owner_of: impl Fn(Version) -> Live) -> bool {
+        self.judged = None;
         let is_due_again = matches!(self.verdict, Some((Row::DueAgain, _)));
         match executed {
             Executed::Created(object) => self.become_live(object, Effect::Created),
@@ -381,11 +386,12 @@ impl Member {
     }
 
     /// What keeps the objects after this one waiting, in words; `None` if it is a ready member, or has served.
-    pub(super) fn blocker(&self, has_served: bool, rules: &[Rule], now: Timestamp) -> Option<String> {
+    pub(super) fn blocker(&mut self, has_served: bool, rules: &[Rule], now: Timestamp) -> Option<String> {
         if let Some(failure) = self.failure() {
             return Some(failure);
         }
-        match self.judgement(rules, now) {
+        self.judged = self.judgement(rules, now);
+        match &self.judged {
             Some(Judgement { readiness: Readiness::Ready, .. }) => None,
             _ if has_served => None,
             Some(judgement) => Some(format!("{}: {}", self.identity, judgement.why)),
@@ -433,7 +439,11 @@ impl Member {
     }
 
     /// Whether the live object is ready; `None` if there is no member, as after an object has served.
-    pub(super) fn judgement(&self, rules: &[Rule], now: Timestamp) -> Option<Judgement> {
+    pub(super) fn take_judgement(&mut self, rules: &[Rule], now: Timestamp) -> Option<Judgement> {
+        self.judged.take().or_else(|| self.judgement(rules, now))
+    }
+
+    fn judgement(&self, rules: &[Rule], now: Timestamp) -> Option<Judgement> {
         let Live::Member(version) = &self.live else { return None };
         if let Some(judgement) = ready::judge(rules, &self.identity, version.object(), now) {
             return Some(judgement);

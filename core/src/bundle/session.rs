@@ -434,10 +434,11 @@ impl<'t> Session<'t> {
         let handled: Vec<usize> = handled.collect();
         let (mut failed, mut unready) = (None, None);
         for &index in &handled {
-            let member = &self.members[index];
+            let has_served = self.has_served(&self.members[index]);
+            let member = &mut self.members[index];
             let why = match step.act {
                 Act::Apply => {
-                    let why = member.blocker(self.has_served(member), self.setting.ready, now);
+                    let why = member.blocker(has_served, self.setting.ready, now);
                     if let (None, Some(rendered), true) = (&why, &member.wanted, member.purge_order().is_some()) {
                         self.parent.complete(&rendered.identity, &rendered.digest);
                     }
@@ -509,8 +510,8 @@ impl<'t> Session<'t> {
     #[must_use]
     pub fn into_report(self) -> Report {
         let (rules, now) = (self.setting.ready, self.setting.now);
-        let objects = self.members.into_iter().zip(self.handled_in).map(|(member, step)| {
-            let judgement = member.judgement(rules, now);
+        let objects = self.members.into_iter().zip(self.handled_in).map(|(mut member, step)| {
+            let judgement = member.take_judgement(rules, now);
             ObjectReport {
                 identity: member.identity,
                 step: step.unwrap_or_default(),
