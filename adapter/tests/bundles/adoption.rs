@@ -45,7 +45,8 @@ async fn policy_decides_whether_an_object_is_taken_over() -> Result<()> {
             "never-unowned failed Taken",
         ],
         "wave 0: ConfigMap NS/if-unowned-foreign belongs to adapter other, entry monitoring, \
-         for the resource c1; it is left alone",
+         for the resource c1; it is left alone; give the object another name, or the adoption policy `always` if the \
+         bundle is to take it over",
     )];
     play(&mut world, first).await?;
     let adopted = ["always-foreign", "always-set", "always-unowned", "if-unowned-unowned"];
@@ -70,7 +71,7 @@ async fn object_in_the_way_of_a_later_wave_keeps_the_earlier_ones() -> Result<()
         world.secret("secret"),
     ];
     let taken = "wave 1: ConfigMap NS/taken belongs to nobody, and its policy is to adopt no object; it \
-                 is left alone";
+                 is left alone; give the object another name, or the adoption policy `always` if the bundle is to take it over";
     let passes = [
         pass(
             "in the way",

@@ -280,8 +280,13 @@ impl Member {
         };
         self.verdict = Some(super::table::decide(&Situation { intent, wanted, found, waits_for }));
         if let Some((_, Decision::Taken(owner))) = &self.verdict {
-            let cure = "give the object another name, or the adoption policy `always` if the bundle is to take it over";
-            let message = format!("{} belongs to {owner}, and is left alone; {cure}", self.identity);
+            let cure = match &self.live {
+                Live::Other(version, _) if version.is_disowned() => {
+                    "remove that label if the bundle is to have it again"
+                }
+                _ => "give the object another name, or the adoption policy `always` if the bundle is to take it over",
+            };
+            let message = format!("{} belongs to {owner}; it is left alone; {cure}", self.identity);
             self.effect = Effect::Failed(Failure::new(FailReason::NameTaken, message));
         }
     }
