@@ -284,7 +284,9 @@ impl Member {
                 Live::Other(version, _) if version.is_disowned() => {
                     "remove that label if the bundle is to have it again"
                 }
-                _ => "give the object another name, or the adoption policy `always` if the bundle is to take it over",
+                Live::Absent | Live::Member(_) | Live::Other(..) => {
+                    "give the object another name, or the adoption policy `always` if the bundle is to take it over"
+                }
             };
             let message = format!("{} belongs to {owner}; it is left alone; {cure}", self.identity);
             self.effect = Effect::Failed(Failure::new(FailReason::NameTaken, message));
