@@ -39,6 +39,14 @@ fn pass(status: &str, changes: Value) -> Value {
     pass
 }
 
+/// What a pass tells of two Jobs that it left on the cluster.
+fn two_jobs() -> Value {
+    json!([
+        {"name": "job", "kind": "Job", "namespace": "n", "resourceName": "provision-1"},
+        {"name": "later", "kind": "Job", "namespace": "n", "resourceName": "check"},
+    ])
+}
+
 /// What is known: the cluster; the reports, and the children, or null if the API does not tell; the last pass of `jobs`, null if it keeps
 /// none, none if `jobs` is not configured; whether the pass before that failed; and since when its passes are known.
 struct Story {
@@ -147,10 +155,7 @@ fn verdict_says_what_is_wrong_whose_part_it_is_and_what_helps() {
                 pass: Some(pass(
                     "success",
                     json!({
-                        "resources": [
-                            {"name": "job", "kind": "Job", "namespace": "n", "resourceName": "provision-1"},
-                            {"name": "later", "kind": "Job", "namespace": "n", "resourceName": "check"},
-                        ],
+                        "resources": two_jobs(),
                         "decisions": [{"resource": "later", "decision": "skip", "reason": "WhenFalse"}],
                     }),
                 )),
@@ -164,10 +169,7 @@ fn verdict_says_what_is_wrong_whose_part_it_is_and_what_helps() {
                 pass: Some(pass(
                     "success",
                     json!({
-                        "resources": [
-                            {"name": "job", "kind": "Job", "namespace": "n", "resourceName": "provision-1"},
-                            {"name": "later", "kind": "Job", "namespace": "n", "resourceName": "check"},
-                        ],
+                        "resources": two_jobs(),
                     }),
                 )),
                 stuck: true,

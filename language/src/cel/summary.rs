@@ -150,12 +150,5 @@ fn separate(index: usize, text: &mut String) -> bool {
 /// Appends a string as JSON, up to a little more than is kept.
 fn quote(value: &str, text: &mut String) {
     let end = value.char_indices().nth(MAX_CHARACTERS + 1).map_or(value.len(), |(end, _)| end);
-    let kept = &value[..end];
-    if kept.chars().any(|character| matches!(character, '"' | '\\' | '\0'..='\x1f')) {
-        text.push_str(&Value::from(kept).to_string());
-    } else {
-        text.push('"');
-        text.push_str(kept);
-        text.push('"');
-    }
+    text.push_str(&Value::from(&value[..end]).to_string());
 }

@@ -47,11 +47,10 @@ async fn inspection_finds_what_is_not_of_the_set() {
             of("metrics.k8s.io/v1beta1", "PodMetrics", "a", "web", None),
         ]
     };
-    let with_uid = |mut object: Value, uid: &str| {
-        object["metadata"]["uid"] = json!(uid);
+    let member = |mut object: Value| {
+        object["metadata"]["uid"] = json!("member");
         object
     };
-    let member = |object: Value| with_uid(object, "member");
     let widget = |namespace: &str, set| vec![of("example.io/v1", "Widget", namespace, "x", set)];
     let with_own = |object: Value| own().into_iter().chain([object]).collect::<Vec<_>>();
     let cases = [
