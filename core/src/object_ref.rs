@@ -32,13 +32,14 @@ impl ObjectRef {
     /// Reads kind, namespace and name from an object.
     #[must_use]
     pub fn of(object: &Value) -> Self {
-        let text =
-            |object: &Value, key: &str| object.get(key).and_then(Value::as_str).map(str::to_owned).unwrap_or_default();
+        fn text<'o>(object: &'o Value, key: &str) -> &'o str {
+            object.get(key).and_then(Value::as_str).unwrap_or_default()
+        }
         let metadata = object.get("metadata").unwrap_or(&Value::Null);
         Self {
-            kind: GroupVersionKind::new(&text(object, "apiVersion"), &text(object, "kind")),
-            namespace: Some(text(metadata, "namespace")).filter(|namespace| !namespace.is_empty()),
-            name: text(metadata, "name"),
+            kind: GroupVersionKind::new(text(object, "apiVersion"), text(object, "kind")),
+            namespace: Some(text(metadata, "namespace")).filter(|namespace| !namespace.is_empty()).map(str::to_owned),
+            name: text(metadata, "name").to_owned(),
         }
     }
 

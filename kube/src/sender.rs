@@ -137,8 +137,13 @@ fn read<T: DeserializeOwned>(status: u16, body: &[u8]) -> Result<T, Refusal> {
     if !(200..300).contains(&status) {
         return Err(Refusal::answered(status, body));
     }
-    serde_json::from_slice(body)
-        .map_err(|error| Refusal::Lost { status: Some(status), message: format!("the answer is not JSON: {error}") })
+    let lost = |error: &dyn std::fmt::Display| Refusal::Lost {
+        status: Some(status),
+        message: format!("the answer is not JSON: {error}"),
+    };
+    // A text is checked at once; bytes would be checked again in each of the thousands of strings of a list.
+    let text = std::str::from_utf8(body).map_err(|error| lost(&error))?;
+    serde_json::from_str(text).map_err(|error| lost(&error))
 }
 
 /// Prints a client error with its causes, without the text that the client puts before the error of its connection.

@@ -114,31 +114,14 @@ impl Effect {
     /// The failure of the write, if it failed.
     #[must_use]
     pub fn failure(&self) -> Option<&Failure> {
-        match self {
-            Self::Failed(failure) => Some(failure),
-            Self::None
-            | Self::Created
-            | Self::Updated { .. }
-            | Self::Recreated
-            | Self::Deleted
-            | Self::Deleting
-            | Self::Disowned => None,
-        }
+        if let Self::Failed(failure) = self { Some(failure) } else { None }
     }
 
     /// The fields that somebody else had changed, if there are any.
     #[must_use]
     pub fn drift(&self) -> Option<&[String]> {
-        match self {
-            Self::Updated { drift } => Some(drift.as_slice()).filter(|fields| !fields.is_empty()),
-            Self::None
-            | Self::Created
-            | Self::Recreated
-            | Self::Deleted
-            | Self::Deleting
-            | Self::Disowned
-            | Self::Failed(_) => None,
-        }
+        let Self::Updated { drift } = self else { return None };
+        Some(drift.as_slice()).filter(|fields| !fields.is_empty())
     }
 }
 
@@ -205,12 +188,15 @@ impl Member {
         Self { identity, kind, wanted: None, live, verdict, effect, has_met_holder: false, judged: None }
     }
 
+    /// The member on the cluster; none if there is none.
+    fn version(&self) -> Option<&Version> {
+        if let Live::Member(version) = &self.live { Some(version) } else { None }
+    }
+
     /// The live object of the member; the rendered one if there is none.
     pub(super) fn object(&self) -> Option<&Value> {
-        match &self.live {
-            Live::Member(version) => Some(version.object()),
-            Live::Absent | Live::Other(..) => self.wanted.as_ref().map(|rendered| &rendered.draft.object),
-        }
+        let rendered = || self.wanted.as_ref().map(|rendered| &rendered.draft.object);
+        self.version().map(Version::object).or_else(rendered)
     }
 
     /// How long a rendered object is not applied again; `None` for others, and for an object that is written once.
@@ -221,8 +207,7 @@ impl Member {
 
     /// What becomes of the member when the bundle has no use for it, as the member itself says; none if somebody changed that.
     pub(super) fn departure(&self) -> Option<Departure> {
-        let Live::Member(version) = &self.live else { return None };
-        Departure::read(version.annotation(keys::DELETION)?, &self.identity)
+        Departure::read(self.version()?.annotation(keys::DELETION)?, &self.identity)
     }
 
     /// Whether a member that the bundle has no use for is to be deleted. One that does not say so stays: its decision fails.
@@ -232,7 +217,7 @@ impl Member {
 
     /// Whether the member is on its way out.
     pub(super) fn is_terminating(&self) -> bool {
-        matches!(&self.live, Live::Member(version) if version.is_terminating())
+        self.version().is_some_and(Version::is_terminating)
     }
 
     /// Decides about the object.
@@ -451,29 +436,20 @@ impl Member {
     }
 
     fn judgement(&self, rules: &[Rule], now: Timestamp) -> Option<Judgement> {
-        let Live::Member(version) = &self.live else { return None };
-        if let Some(judgement) = ready::judge(rules, &self.identity, version.object(), now) {
-            return Some(judgement);
-        }
+        let object = self.version()?.object();
         let none = Hints::default();
         let hints = self.wanted.as_ref().map_or(&none, |rendered| &rendered.draft.hints);
-        Some(judge(version.object(), hints, now))
+        ready::judge(rules, &self.identity, object, now).or_else(|| Some(judge(object, hints, now)))
     }
 
     /// The UID of the member on the cluster; none if there is none.
     pub(super) fn uid(&self) -> Option<&str> {
-        match &self.live {
-            Live::Member(version) => Some(version.uid()),
-            Live::Absent | Live::Other(..) => None,
-        }
+        self.version().map(Version::uid)
     }
 
     /// The generation for which the member was written.
     pub(super) fn generation(&self) -> Option<Generation> {
-        match &self.live {
-            Live::Member(version) => version.generation(),
-            Live::Absent | Live::Other(..) => None,
-        }
+        self.version()?.generation()
     }
 
     /// The wave after which the object is deleted although it is wanted; none if it stays.
@@ -488,6 +464,6 @@ impl Member {
 
     /// Whether a member of the bundle is on the cluster.
     pub(super) fn exists(&self) -> bool {
-        matches!(self.live, Live::Member(_))
+        self.version().is_some()
     }
 }

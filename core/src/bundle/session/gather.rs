@@ -3,12 +3,12 @@
 //! In: the rendered objects, and the live objects with the set's label. Out: [`Gathered`]. Nothing here fails.
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 
 use crate::bundle::applyset;
 use crate::bundle::identity::Identity;
 use crate::bundle::member::{Live, Member, Rendered};
 use crate::bundle::setting::{Kinship, Setting};
+use crate::id::GroupVersionKind;
 use crate::object_ref::ObjectRef;
 use crate::observation::Version;
 
@@ -22,41 +22,34 @@ pub(super) struct Gathered {
 
 /// Sorts what was found.
 pub(super) fn gather(setting: &Setting<'_>, rendered: Vec<Rendered>, found: Vec<Version>) -> Gathered {
-    let mut members: Vec<Member> = rendered.into_iter().map(Member::wanted).collect();
-    let mut lost = None;
-    let mut indexes: HashMap<Identity, usize> = HashMap::new();
-    for (index, member) in members.iter().enumerate() {
-        indexes.insert(member.identity.clone(), index);
-    }
-    for version in found {
+    let mut others: HashMap<Identity, (usize, GroupVersionKind, Version)> = HashMap::with_capacity(found.len());
+    for (place, version) in found.into_iter().enumerate() {
         let object = ObjectRef::of(version.object());
-        let (kind, identity) = (object.kind.clone(), Identity::from(object));
-        // The API server dropped the namespace that the manifest of a cluster-scoped object wrote.
-        if identity.namespace.is_none() {
-            let is_same = |member: &&mut Member| {
-                (&member.identity.kind, &member.identity.name) == (&identity.kind, &identity.name)
-            };
-            if let Some(member) = members.iter_mut().filter(|member| member.wanted.is_some()).find(is_same) {
-                member.live = setting.owner_of(version);
-                continue;
-            }
+        let kind = object.kind.clone();
+        others.insert(Identity::from(object), (place, kind, version));
+    }
+    let mut members: Vec<Member> = rendered.into_iter().map(Member::wanted).collect();
+    for member in &mut members {
+        // The API server drops the namespace that the manifest of a cluster-scoped object may write.
+        let unplaced = || Identity { namespace: None, ..member.identity.clone() };
+        if let Some((_, _, version)) = others.remove(&member.identity).or_else(|| others.remove(&unplaced())) {
+            member.live = setting.owner_of(version);
         }
-        match indexes.entry(identity) {
-            Entry::Occupied(index) => members[*index.get()].live = setting.owner_of(version),
-            Entry::Vacant(index) => match setting.kinship(&version, index.key()) {
-                Kinship::Member => {
-                    members.push(Member::unwanted(index.key().clone(), kind, Live::Member(version)));
-                    index.insert(members.len() - 1);
-                }
-                Kinship::Lost(mark) => {
-                    lost = Some(format!(
-                        "{} has lost `{mark}`, by which it is a member; restore it, or remove the label `{}` if the object is to stay",
-                        index.key(),
-                        applyset::PART_OF
-                    ));
-                }
-                Kinship::Copy => {}
-            },
+    }
+    let mut others: Vec<_> = others.into_iter().collect();
+    others.sort_by_key(|(_, (place, ..))| *place);
+    let mut lost = None;
+    for (identity, (_, kind, version)) in others {
+        match setting.kinship(&version, &identity) {
+            Kinship::Member => members.push(Member::unwanted(identity, kind, Live::Member(version))),
+            Kinship::Lost(mark) => {
+                lost = Some(format!(
+                    "{identity} has lost `{mark}`, by which it is a member; restore it, or remove the label `{}` if the object is \
+                     to stay",
+                    applyset::PART_OF
+                ));
+            }
+            Kinship::Copy => {}
         }
     }
     Gathered { members, lost }
