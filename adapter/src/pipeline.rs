@@ -73,7 +73,7 @@ impl<T: Transport, A: Api> Pipeline<T, A> {
         let before_reporting = deadline.checked_sub(time / REPORTING_SHARE).unwrap_or(deadline);
         let mut scope = Scope::new(now);
         self.host.introduce(event, &mut scope);
-        let mut execution = Execution::default();
+        let mut execution = Execution::new(&self.task);
         execution.publish(&self.host, &mut scope);
         let mut fetcher = Fetcher::new(&self.api, event, trace, self.keep_account);
         let mut report = PassReport::new();

@@ -16,6 +16,7 @@
 
 pub mod applyset;
 pub mod checks;
+pub mod conditions;
 pub mod departure;
 pub mod digest;
 pub mod draft;

@@ -5,11 +5,13 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
+use crate::bundle::conditions::conditions;
 use crate::decision::{Decision, SkipReason};
 use crate::host::Host;
 use crate::outcome::Outcome;
 use crate::precondition::Verdict;
 use crate::stage::{Phase, PhaseError};
+use crate::task::Task;
 use lifecycle_language::scope::Scope;
 
 /// Collects the results of phases 1 to 3.
@@ -27,9 +29,19 @@ pub struct Execution {
     pub resource_errors: BTreeMap<String, PhaseError>,
     /// The value of the task variable `adapter.outcomes`: what the adapter did with each resource.
     pub outcomes: Map<String, Value>,
+    /// The conditions of each bundle of the task, without `Health`, which is about the pass.
+    bundles: BTreeMap<String, [Value; 2]>,
 }
 
 impl Execution {
+    /// The results of a pass over the task that begins.
+    #[must_use]
+    pub fn new(task: &Task) -> Self {
+        let bundles = task.resources.iter().filter(|resource| resource.bundle.is_some());
+        let bundles = bundles.map(|resource| (resource.name.clone(), conditions(None)));
+        Self { bundles: bundles.collect(), ..Self::default() }
+    }
+
     /// Records the failures of params that their defaults replaced (phase 1).
     pub fn note_replaced(&mut self, failures: &[PhaseError]) {
         self.param_errors = failures.iter().map(|failure| (failure.step.clone(), failure.clone())).collect();
@@ -59,6 +71,9 @@ impl Execution {
     pub fn note_outcomes(&mut self, outcomes: &[Outcome]) {
         for outcome in outcomes {
             self.outcomes.insert(outcome.resource.clone(), outcome.to_value());
+            if let Some(of_bundle) = self.bundles.get_mut(&outcome.resource) {
+                *of_bundle = conditions(Some(outcome));
+            }
             if counts_as_skipped(&outcome.decision) {
                 self.resources_skipped = true;
                 if self.skip_reason.is_empty() {
@@ -114,6 +129,23 @@ impl Execution {
                 "outcomes": self.outcomes,
             }),
         );
+        if !self.bundles.is_empty() {
+            scope.set_member("adapter", "conditions", Some(self.conditions(reason, &messages.join("; "))));
+        }
+    }
+
+    /// The conditions of each bundle.
+    fn conditions(&self, reason: &str, messages: &str) -> Value {
+        let health = if self.succeeded() {
+            json!({ "type": "Health", "status": "True", "reason": "Healthy", "message": "the pass succeeded" })
+        } else {
+            json!({ "type": "Health", "status": "False", "reason": reason, "message": messages })
+        };
+        let bundles = self.bundles.iter().map(|(name, of_bundle)| {
+            let conditions = of_bundle.iter().chain([&health]).cloned();
+            (name.clone(), conditions.collect::<Value>())
+        });
+        bundles.collect::<Map<_, _>>().into()
     }
 }
 

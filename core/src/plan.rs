@@ -272,11 +272,13 @@ impl<'t> Planner<'t> {
     }
 
     /// The first earlier resource whose failure keeps the later ones from being applied. A failed deletion or disowning
-    /// does not.
+    /// does not, nor does an object of a bundle, which stops its own wave.
     fn failed_earlier(&self) -> Option<&str> {
         let was_to_go = |outcome: &Outcome| matches!(outcome.decision, Decision::Delete | Decision::Disown(_));
-        let failed = self.outcomes.iter().find(|outcome| outcome.failure().is_some() && !was_to_go(outcome));
-        failed.map(|outcome| outcome.resource.as_str())
+        let is_of_objects = |outcome: &Outcome| outcome.bundle.as_ref().is_some_and(|bundle| bundle.failure.is_none());
+        let holds_back =
+            |outcome: &&Outcome| outcome.failure().is_some() && !was_to_go(outcome) && !is_of_objects(outcome);
+        self.outcomes.iter().find(holds_back).map(|outcome| outcome.resource.as_str())
     }
 
     fn resource(&self) -> &'t Resource {

@@ -107,7 +107,8 @@ impl Report {
 
     /// Whether each object of the manifests is there, or has served. What has to be written again counts, too, so that a wave which
     /// waits does not take back what was said of the later ones.
-    fn is_applied(&self) -> bool {
+    #[must_use]
+    pub fn is_applied(&self) -> bool {
         self.intent == Intent::Apply && self.objects.iter().all(ObjectReport::is_there_if_wanted)
     }
 

@@ -141,18 +141,8 @@ pub(super) fn intent(decision: &Decision) -> Option<Intent> {
 /// The decision about an entry, made sense of for a bundle: an object that no adapter wrote, in the place of the parent, is no
 /// reason to take the members for gone, and is never adopted.
 pub(super) fn corrected(decision: Decision) -> Decision {
-    let is_not_ours = match &decision {
-        Decision::Skip(reason) => *reason == SkipReason::NotOurs,
-        Decision::Fail(failure) => failure.reason == FailReason::NotOurs,
-        Decision::Create
-        | Decision::CreateVersion(_)
-        | Decision::Update { .. }
-        | Decision::Patch(_)
-        | Decision::Recreate { .. }
-        | Decision::Disown(_)
-        | Decision::Delete
-        | Decision::Wait(_) => false,
-    };
+    let is_not_ours = decision == Decision::Skip(SkipReason::NotOurs)
+        || matches!(&decision, Decision::Fail(failure) if failure.reason == FailReason::NotOurs);
     if !is_not_ours {
         return decision;
     }

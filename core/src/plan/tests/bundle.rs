@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::passes::{Pass, assert_settled, config_map, gated, pass, task, when, with, yes};
 use super::store::Store;
 use crate::bundle::applyset;
+use crate::bundle::conditions::conditions;
 use crate::task::Task;
 
 /// A set of two `ConfigMap`s and an object of a later wave that is ready once somebody says so.
@@ -211,14 +212,60 @@ fn member_that_another_pass_creates_meanwhile_keeps_the_parent() {
 }
 
 #[test]
-fn failure_names_wave_and_object_and_stops_no_other_deletion() {
+fn failed_object_stops_its_wave_and_no_other_entry() {
     let task = task(&[monitoring(), config_map("other")]);
     let mut store = Store::with([]);
     store.refuse.push("create a".to_owned());
     let failed = pass(&task, &mut store, 1, &[]);
     let failure = failed.outcomes[0].failure().unwrap();
     assert!(failure.message.starts_with("wave 0: ConfigMap team/a: "), "{failure}");
-    assert_eq!(failed.outcomes[1].failed_earlier.as_deref(), Some("monitoring"));
+    assert_eq!(calls(&failed), ["create parent", "create a", "create b", "create other"]);
+}
+
+#[test]
+fn bundle_that_fails_as_a_whole_holds_later_entries_back() {
+    let task = task(&[monitoring(), config_map("other")]);
+    for is_unlisted in [true, false] {
+        let mut store = Store::with([]);
+        if is_unlisted {
+            store.unreadable.push("Foo".to_owned());
+        } else {
+            store.refuse.push("create parent".to_owned());
+        }
+        let failed = pass(&task, &mut store, 1, &[]);
+        assert!(store.names().is_empty(), "{:?}", store.names());
+        assert_eq!(failed.outcomes[1].failed_earlier.as_deref(), Some("monitoring"));
+    }
+}
+
+#[test]
+fn conditions_say_how_a_bundle_is() {
+    let task = alone();
+    let mut store = Store::with([]);
+    let said = |store: &mut Store, variables: &[(&'static str, Value)]| {
+        let outcome = &pass(&task, store, 1, variables).outcomes[0];
+        let words =
+            |condition: Value| ["status", "reason", "message"].map(|key| condition[key].as_str().unwrap().to_owned());
+        conditions(Some(outcome)).map(words).map(|words| words.join(" "))
+    };
+    let waits = "wave 1: Foo.example.io team/c: it has no condition Ready yet";
+    let there = "True ObjectsApplied 3 objects are there, or have served";
+    store.refuse.push("create b".to_owned());
+    let refused = "False Unavailable wave 0: ConfigMap team/b: failed to create b: the server is down (HTTP 503)";
+    assert_eq!(said(&mut store, &[]), [refused; 2]);
+    store.refuse.clear();
+    assert_eq!(said(&mut store, &[]), [there.to_owned(), format!("False Waiting {waits}")]);
+    ready(&mut store);
+    assert_eq!(said(&mut store, &[]), [there, "True BundleReady all objects are ready"]);
+    store.hold("c");
+    for reason in ["Waiting", "DeleteGateHolds", "AlreadyAbsent"] {
+        let [applied, available] = said(&mut store, &yes("deleting"));
+        assert!(applied == available && applied.starts_with(&format!("False {reason} ")), "{applied}");
+        if reason == "Waiting" {
+            store.remove("c");
+        }
+    }
+    assert_eq!(conditions(None)[1]["reason"], "NotReached");
 }
 
 #[test]

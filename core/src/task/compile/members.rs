@@ -9,7 +9,8 @@ use lifecycle_config::decode::suggest;
 use super::names::Known;
 
 /// The members of the task variable `adapter`.
-const ADAPTER: [&str; 11] = [
+const ADAPTER: [&str; 12] = [
+    "conditions",
     "errorMessage",
     "errorReason",
     "executionError",
@@ -98,6 +99,13 @@ pub(super) fn unknown(path: &[&str], known: &Known) -> Option<Unknown> {
                 help: suggestion(entry, &entries),
             })
         }
+        ["adapter", "conditions", entry, ..] if !known.bundles().contains(entry) => Some(Unknown {
+            message: format!("`adapter.conditions.{entry}` never exists: no bundle has that name"),
+            help: match known.bundles().as_slice() {
+                [] => "only an entry with `bundle` has conditions of its own".to_owned(),
+                bundles => suggestion(entry, bundles),
+            },
+        }),
         ["adapter", "outcomes", entry, member, ..] => among(&format!("adapter.outcomes.{entry}"), member, &OUTCOME),
         ["adapter", of @ ("paramErrors" | "resourceErrors"), entry, member, ..] => {
             among(&format!("adapter.{of}.{entry}"), member, &FAILURE)

@@ -20,6 +20,8 @@ pub(super) struct Known {
     resources: BTreeSet<String>,
     /// The names of the task's resources, without those of nested discoveries.
     entries: BTreeSet<String>,
+    /// Those of `entries` that are bundles.
+    bundles: BTreeSet<String>,
     payloads: BTreeSet<String>,
     /// The variables that a param, precondition or capture sets.
     set_before_payloads: BTreeSet<String>,
@@ -63,6 +65,8 @@ impl Known {
         for resource in &spec.resources {
             known.resources.extend(resource.name.iter().chain(&resource.alias).cloned());
             known.entries.extend(resource.name.iter().chain(&resource.alias).cloned());
+            let bundle = resource.name.iter().chain(&resource.alias).filter(|_| resource.bundle.is_some());
+            known.bundles.extend(bundle.cloned());
             known.resources.extend(resource.nested_discoveries.iter().map(|nested| nested.name.clone()));
         }
         known
@@ -119,6 +123,11 @@ impl Known {
     /// Whether a resource of the task has this name, so that `adapter.outcomes` has it too.
     pub(super) fn has_entry(&self, name: &str) -> bool {
         self.entries.contains(name)
+    }
+
+    /// The names of all bundles of the task, which `adapter.conditions` has, too.
+    pub(super) fn bundles(&self) -> Vec<&str> {
+        self.bundles.iter().map(String::as_str).collect()
     }
 
     /// Returns the names of all resources, to suggest one.

@@ -1,0 +1,35 @@
+//! A bundle as conditions of a report.
+//!
+//! In: the outcome of the bundle; none if its turn did not come. Out: `Applied` and `Available`, with reason and message. Nothing
+//! here fails: what failed is a reason.
+
+use serde_json::{Value, json};
+
+use super::report::Report;
+use super::table::Intent;
+use crate::outcome::Outcome;
+
+/// The conditions `Applied` and `Available` of a bundle.
+#[must_use]
+pub fn conditions(outcome: Option<&Outcome>) -> [Value; 2] {
+    let report = outcome.and_then(|outcome| outcome.bundle.as_deref());
+    let is_ready = report.is_some_and(|report| report.intent == Intent::Apply && report.is_complete());
+    let objects = report.map_or(0, |report| report.objects.len());
+    let (why, because) = match outcome {
+        None => ("NotReached", "nothing was decided about its objects in this pass".to_owned()),
+        Some(outcome) => match (outcome.failure(), report.and_then(|report| report.stopped.as_deref())) {
+            (Some(failure), _) => (failure.reason.as_str(), failure.message.clone()),
+            (None, Some(stopped)) => ("Waiting", stopped.to_owned()),
+            (None, None) => (outcome.decision.reason(), outcome.reason()),
+        },
+    };
+    let condition = |kind: &str, holds: bool, reason: &str, message: String| {
+        let (reason, message) = if holds { (reason, message) } else { (why, because.clone()) };
+        json!({ "type": kind, "status": if holds { "True" } else { "False" }, "reason": reason, "message": message })
+    };
+    let is_applied = report.is_some_and(Report::is_applied);
+    [
+        condition("Applied", is_applied, "ObjectsApplied", format!("{objects} objects are there, or have served")),
+        condition("Available", is_ready, "BundleReady", "all objects are ready".to_owned()),
+    ]
+}
