@@ -19,17 +19,22 @@ pub(crate) async fn state(world: &World) -> Result<Vec<Value>> {
     Ok(objects)
 }
 
-fn neutral(world: &World, mut object: Value) -> Result<Value> {
+/// An object without what differs from life to life.
+pub(crate) fn neutral(world: &World, mut object: Value) -> Result<Value> {
     if object["metadata"]["name"] == ENTRY {
         let mut memory: Map<String, Value> = serde_json::from_str(text(&object, "/data/memory"))?;
         memory.retain(|key, _| !matches!(key.as_str(), "claims" | "applied"));
         object["data"] = Value::Object(memory);
     }
+    if object["kind"] == "CustomResourceDefinition" {
+        // It has the times at which the type became served.
+        object["status"] = Value::Null;
+    }
     let kept = ["name", "namespace", "labels", "annotations", "finalizers"];
     if let Some(metadata) = object["metadata"].as_object_mut() {
         metadata.retain(|key, _| kept.contains(&key.as_str()));
     }
-    let mut object: Value = serde_json::from_str(&object.to_string().replace(world.ns(), "NS"))?;
+    let mut object: Value = serde_json::from_str(&world.neutral(&object.to_string()))?;
     // Both are hashes of the namespace as well.
     if let Some(labels) = object["metadata"]["labels"].as_object_mut() {
         labels.retain(|key, _| !key.starts_with("applyset."));

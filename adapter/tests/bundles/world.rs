@@ -237,7 +237,7 @@ impl World {
     }
 
     /// The text with fixed words in place of the names that differ from run to run.
-    fn neutral(&self, text: &str) -> String {
+    pub(crate) fn neutral(&self, text: &str) -> String {
         text.replace(self.ns(), "NS").replace(&self.group, "GROUP").replace(SUITE, "SUITE")
     }
 }

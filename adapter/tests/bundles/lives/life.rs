@@ -17,6 +17,30 @@ pub(crate) enum Kind {
     Secret,
     /// In progress until it was observed.
     Foo,
+    /// A ConfigMap in the bundle's own namespace.
+    Content,
+    /// An instance of the bundle's own type, in progress until it was observed.
+    Instance,
+    /// The bundle's own namespace.
+    Namespace,
+    /// The bundle's own type.
+    Type,
+}
+
+impl Kind {
+    /// The kind of the object with which an object of this kind goes.
+    pub(crate) fn outer(self) -> Option<Self> {
+        match self {
+            Self::Content => Some(Self::Namespace),
+            Self::Instance => Some(Self::Type),
+            _ => None,
+        }
+    }
+
+    /// Whether other objects go with an object of this kind.
+    pub(crate) fn is_outer(self) -> bool {
+        matches!(self, Self::Namespace | Self::Type)
+    }
 }
 
 /// What the annotations of an object say.
@@ -61,6 +85,12 @@ pub(crate) enum Act {
     Squat(usize, bool),
     /// Somebody holds an object, so that it stays after its deletion, or lets it go.
     Hold(usize),
+    /// A stranger copies a member with its labels and annotations: beside it, or into the other namespace of the life.
+    Copy(usize, bool),
+    /// A stranger creates an object of this kind: in the bundle's namespace, or of its type.
+    Intrude(Kind),
+    /// A stranger removes what a stranger made.
+    Withdraw(usize),
     /// Somebody removes what the parent says to other tools.
     EditParent,
     /// An hour passes, so that objects are due again.
@@ -133,14 +163,22 @@ fn settings() -> impl Strategy<Value = Settings> {
     )
 }
 
-fn shape() -> impl Strategy<Value = Shape> {
-    let kind = select(vec![Kind::Map, Kind::Secret, Kind::Foo]);
-    (kind, settings()).prop_map(|(kind, settings)| Shape { kind, settings })
+fn shape(kinds: &'static [Kind]) -> impl Strategy<Value = Shape> {
+    (select(kinds), settings()).prop_map(|(kind, settings)| Shape { kind, settings })
 }
 
-/// The acts of people and controllers on an object.
+/// The objects of a life. They come in another order than the one in which they can be applied.
+fn shapes() -> impl Strategy<Value = Vec<Shape>> {
+    let plain = vec(shape(&[Kind::Map, Kind::Secret, Kind::Foo]), 1..6);
+    let inner = vec(shape(&[Kind::Map, Kind::Foo, Kind::Content, Kind::Content, Kind::Instance, Kind::Instance]), 1..6);
+    let outer = (inner, shape(&[Kind::Type]), shape(&[Kind::Namespace]));
+    let with_outer = outer.prop_map(|(inner, types, namespace)| inner.into_iter().chain([types, namespace]).collect());
+    prop_oneof![plain, with_outer]
+}
+
+/// The acts of people, strangers and controllers on objects.
 fn act_on_an_object() -> impl Strategy<Value = Act> {
-    let place = || 0..5_usize;
+    let place = || 0..7_usize;
     prop_oneof![
         6 => place().prop_map(Act::Observe),
         1 => place().prop_map(Act::Remove),
@@ -149,16 +187,19 @@ fn act_on_an_object() -> impl Strategy<Value = Act> {
         2 => (place(), select(vec![Mark::Owner, Mark::Digest])).prop_map(|(place, mark)| Act::Unmark(place, mark)),
         2 => (place(), any::<bool>()).prop_map(|(place, is_owned)| Act::Squat(place, is_owned)),
         3 => place().prop_map(Act::Hold),
+        2 => (place(), any::<bool>()).prop_map(|(place, is_elsewhere)| Act::Copy(place, is_elsewhere)),
+        2 => select(vec![Kind::Content, Kind::Instance]).prop_map(Act::Intrude),
+        1 => place().prop_map(Act::Withdraw),
     ]
 }
 
 fn act() -> impl Strategy<Value = Act> {
-    let place = || 0..5_usize;
+    let place = || 0..7_usize;
     prop_oneof![
         3 => place().prop_map(Act::Change),
         3 => place().prop_map(Act::Toggle),
         1 => (place(), settings()).prop_map(|(place, settings)| Act::Reset(place, settings)),
-        12 => act_on_an_object(),
+        16 => act_on_an_object(),
         1 => Just(Act::EditParent),
         1 => Just(Act::Wait),
         1 => Just(Act::Generation),
@@ -175,7 +216,7 @@ fn step(act: impl Strategy<Value = Act>, likely: f64) -> impl Strategy<Value = S
 }
 
 fn life() -> impl Strategy<Value = Life> {
-    (vec(shape(), 1..6), any::<bool>()).prop_flat_map(|(shapes, is_twin)| {
+    (shapes(), any::<bool>()).prop_flat_map(|(shapes, is_twin)| {
         let likely = if is_twin { 0.8 } else { 0.4 };
         let steps = vec(step(act(), likely), 1..6);
         // Nothing is rendered any more.
