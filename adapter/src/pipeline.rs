@@ -126,6 +126,7 @@ impl<T: Transport, A: Api> Pipeline<T, A> {
         }
 
         execution.publish(&self.host, &mut scope);
+        execution.publish_conditions(&mut scope);
         let unread = Unread::of(&self.task, &verdict).or(undecided.as_deref().map(Unread::Undecided));
         let account = Account { outcomes: &report.outcomes, unread, is_deleting: fetcher.is_deleting };
         let (post, _) =

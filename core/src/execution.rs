@@ -129,23 +129,27 @@ impl Execution {
                 "outcomes": self.outcomes,
             }),
         );
-        if !self.bundles.is_empty() {
-            scope.set_member("adapter", "conditions", Some(self.conditions(reason, &messages.join("; "))));
-        }
     }
 
-    /// The conditions of each bundle.
-    fn conditions(&self, reason: &str, messages: &str) -> Value {
-        let health = if self.succeeded() {
-            json!({ "type": "Health", "status": "True", "reason": "Healthy", "message": "the pass succeeded" })
-        } else {
-            json!({ "type": "Health", "status": "False", "reason": reason, "message": messages })
+    /// Sets `adapter.conditions`, the conditions of each bundle, for payloads: nothing is known of a bundle before its turn.
+    pub fn publish_conditions(&self, scope: &mut Scope) {
+        if self.bundles.is_empty() {
+            return;
+        }
+        let (status, reason, message) = match self.errors.first() {
+            Some(error) => {
+                let messages: Vec<String> = self.errors.iter().map(ToString::to_string).collect();
+                ("False", format!("ExecutionFailed:{}", error.phase.as_str()), messages.join("; "))
+            }
+            None if self.resources_skipped => ("False", "ResourcesSkipped".to_owned(), self.skip_reason.clone()),
+            None => ("True", "Healthy".to_owned(), "the pass succeeded".to_owned()),
         };
+        let health = json!({ "type": "Health", "status": status, "reason": reason, "message": message });
         let bundles = self.bundles.iter().map(|(name, of_bundle)| {
             let conditions = of_bundle.iter().chain([&health]).cloned();
             (name.clone(), conditions.collect::<Value>())
         });
-        bundles.collect::<Map<_, _>>().into()
+        scope.set_member("adapter", "conditions", Some(bundles.collect::<Map<_, _>>().into()));
     }
 }
 

@@ -59,7 +59,7 @@ use crate::task::{PropagationPolicy, Resource, Task};
 use crate::write::{Command, Target};
 use lifecycle_language::scope::Scope;
 
-use crate::decision::Decision;
+use crate::decision::{Decision, SkipReason};
 use bundle::BundleStep;
 use decide::Decided;
 use gates::PendingDisowning;
@@ -272,13 +272,18 @@ impl<'t> Planner<'t> {
     }
 
     /// The first earlier resource whose failure keeps the later ones from being applied. A failed deletion or disowning
-    /// does not, nor does an object of a bundle, which stops its own wave.
+    /// does not, nor does a bundle that wrote its parent: an object that fails stops its own wave.
     fn failed_earlier(&self) -> Option<&str> {
-        let was_to_go = |outcome: &Outcome| matches!(outcome.decision, Decision::Delete | Decision::Disown(_));
-        let is_of_objects = |outcome: &Outcome| outcome.bundle.as_ref().is_some_and(|bundle| bundle.failure.is_none());
-        let holds_back =
-            |outcome: &&Outcome| outcome.failure().is_some() && !was_to_go(outcome) && !is_of_objects(outcome);
-        self.outcomes.iter().find(holds_back).map(|outcome| outcome.resource.as_str())
+        let was_removal = |outcome: &Outcome| {
+            let is_nothing_left =
+                |reason: &SkipReason| matches!(reason, SkipReason::AlreadyAbsent | SkipReason::NothingToDisown);
+            matches!(&outcome.decision, Decision::Delete | Decision::Disown(_))
+                || matches!(&outcome.decision, Decision::Skip(reason) if is_nothing_left(reason))
+        };
+        let has_parent = |outcome: &Outcome| outcome.bundle.as_ref().is_some_and(|bundle| !bundle.lacks_parent);
+        let blocks_later =
+            |outcome: &&Outcome| outcome.failure().is_some() && !was_removal(outcome) && !has_parent(outcome);
+        self.outcomes.iter().find(blocks_later).map(|outcome| outcome.resource.as_str())
     }
 
     fn resource(&self) -> &'t Resource {

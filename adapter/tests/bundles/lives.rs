@@ -12,11 +12,14 @@
 //! * the parent names the kind and the namespace of each object before the object is created, and goes after all members;
 //! * an object that is wanted is deleted only to be purged or recreated, and one that is not wanted as its policy says;
 //! * what strangers made is there after each pass;
-//! * an event after which nothing changed writes nothing;
+//! * an event after which nothing changed writes nothing, unless something is in the bundle's way: then it may try the same again;
 //! * a life whose passes are broken off ends, after each step, as the same life without interruptions;
 //! * at rest, each wanted object is there with its content, and no other is a member, unless somebody else has its name;
 //! * a deleted bundle leaves no member behind, and of the objects that it created only those that somebody gave away, once people
 //!   have taken away what is theirs.
+//!
+//! The calls of a pass come one at a time, so that each is judged alone and a pass can end after any; that those of a wave are under
+//! way together is not part of the lives.
 //!
 //! `LIFECYCLE_MODEL_BUNDLE_LIVES` is the number of lives, `LIFECYCLE_MODEL_SEED` selects others, and
 //! `LIFECYCLE_MODEL_BUNDLE_SHRINKS` is the number of smaller variants that are tried of one that breaks an invariant.

@@ -99,6 +99,7 @@ fn bundle() -> Report {
         stopped: None,
         is_blocked: true,
         failure: None,
+        lacks_parent: false,
     }
 }
 

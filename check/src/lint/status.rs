@@ -19,6 +19,9 @@ const REQUIRED: [(&str, &str); 3] = [
     ("Health", "whether the adapter itself is well"),
 ];
 
+/// The condition without which a deletion never ends.
+const FINALIZED: &str = "Finalized";
+
 /// The members whose absence matters, each with the effect and the cure.
 const EXPECTED: [(&str, &str, &str); 2] = [
     ("observed_generation", "the API refuses it", "observed_generation: {expression: event.generation}"),
@@ -220,8 +223,14 @@ fn constant(node: &PayloadNode) -> Option<Value> {
     }
 }
 
-/// The types of a list of conditions; none if some type is not constant.
+/// The types of a list of conditions; none if some type is not constant. Those of a bundle lack `Finalized`, unless the expression
+/// adds it.
 fn types<'n>(conditions: &'n PayloadNode) -> Option<BTreeSet<&'n str>> {
+    if let PayloadNode::Lookup { source: PayloadSource::Expression(expression), .. } = conditions {
+        let added = expression.source().contains(FINALIZED).then_some(FINALIZED);
+        let is_of_bundle = expression.source().starts_with("adapter.conditions.");
+        return is_of_bundle.then(|| REQUIRED.map(|(kind, _)| kind).into_iter().chain(added).collect());
+    }
     let PayloadNode::List(conditions) = conditions else { return None };
     let kind = |condition: &'n PayloadNode| {
         if let PayloadNode::Map(entries) = condition { member(entries, "type").and_then(literal) } else { None }
@@ -238,7 +247,7 @@ fn has_constant_keys(entries: &Entries) -> bool {
 fn finalized(linter: &mut Linter<'_>, statuses: &[Status<'_>]) {
     let deleted = linter.task.resources.iter().find(|resource| resource.gates.delete.is_some());
     let (Some(resource), Some(first)) = (deleted, statuses.first()) else { return };
-    let lacks = |status: &Status<'_>| status.types.as_ref().is_some_and(|types| !types.contains("Finalized"));
+    let lacks = |status: &Status<'_>| status.types.as_ref().is_some_and(|types| !types.contains(FINALIZED));
     if statuses.iter().all(lacks) {
         let name = &resource.name;
         let message = format!(

@@ -14,7 +14,6 @@ use crate::outcome::Outcome;
 pub fn conditions(outcome: Option<&Outcome>) -> [Value; 2] {
     let report = outcome.and_then(|outcome| outcome.bundle.as_deref());
     let is_ready = report.is_some_and(|report| report.intent == Intent::Apply && report.is_complete());
-    let objects = report.map_or(0, |report| report.objects.len());
     let (why, because) = match outcome {
         None => ("NotReached", "nothing was decided about its objects in this pass".to_owned()),
         Some(outcome) => match (outcome.failure(), report.and_then(|report| report.stopped.as_deref())) {
@@ -23,13 +22,13 @@ pub fn conditions(outcome: Option<&Outcome>) -> [Value; 2] {
             (None, None) => (outcome.decision.reason(), outcome.reason()),
         },
     };
-    let condition = |kind: &str, holds: bool, reason: &str, message: String| {
-        let (reason, message) = if holds { (reason, message) } else { (why, because.clone()) };
+    let condition = |kind: &str, holds: bool, reason: &str, message: &str| {
+        let (reason, message) = if holds { (reason, message) } else { (why, because.as_str()) };
         json!({ "type": kind, "status": if holds { "True" } else { "False" }, "reason": reason, "message": message })
     };
     let is_applied = report.is_some_and(Report::is_applied);
     [
-        condition("Applied", is_applied, "ObjectsApplied", format!("{objects} objects are there, or have served")),
-        condition("Available", is_ready, "BundleReady", "all objects are ready".to_owned()),
+        condition("Applied", is_applied, "ObjectsApplied", "each object of the manifests is there, or has served"),
+        condition("Available", is_ready, "BundleReady", "all objects are ready"),
     ]
 }

@@ -355,15 +355,15 @@ impl Member {
                 self.effect = Effect::Failed(Failure::new(FailReason::Conflict, message));
             }
             Executed::NameTaken(None) | Executed::DeletedNotCreated(NotCreated::NameTaken(None)) => {
+                self.live = Live::Absent;
                 let message =
                     format!("{} existed when it was to be created, and was gone when it was read", self.identity);
                 self.effect = Effect::Failed(Failure::new(FailReason::Conflict, message));
             }
-            Executed::Failed(error)
-            | Executed::PatchFailed { error, .. }
-            | Executed::DeletedNotCreated(NotCreated::Failed(error)) => {
-                self.effect = Effect::Failed(write_failure(&error));
+            Executed::DeletedNotCreated(NotCreated::Failed(error)) => {
+                (self.live, self.effect) = (Live::Absent, Effect::Failed(write_failure(&error)));
             }
+            Executed::Failed(error) | Executed::PatchFailed { error, .. } => self.fail(write_failure(&error)),
             Executed::DeleteFailed { failures, .. } | Executed::DisownFailed { failures } => {
                 let failure = failures.first().map(|(_, error)| write_failure(error));
                 self.effect = failure.map_or(Effect::None, Effect::Failed);

@@ -41,6 +41,8 @@ pub struct Report {
     pub is_blocked: bool,
     /// Why the parent could not be written, or something not be looked at before a deletion.
     pub failure: Option<Failure>,
+    /// Whether it is the parent that could not be written, without which no member is.
+    pub lacks_parent: bool,
 }
 
 impl Report {
@@ -109,7 +111,7 @@ impl Report {
     /// waits does not take back what was said of the later ones.
     #[must_use]
     pub fn is_applied(&self) -> bool {
-        self.intent == Intent::Apply && self.objects.iter().all(ObjectReport::is_there_if_wanted)
+        !self.lacks_parent && self.intent == Intent::Apply && self.objects.iter().all(ObjectReport::is_there_if_wanted)
     }
 
     /// What `resources.<name>` shows of the objects to expressions.
@@ -165,7 +167,7 @@ impl ObjectReport {
         self.judgement.as_ref().map_or(absent, |judgement| (word(judgement.readiness), judgement.why.as_str()))
     }
 
-    /// Whether the object is there, unless the manifests render it no longer, or it has served.
+    /// Whether the object is there and nothing was refused, unless the manifests render it no longer, or it has served.
     fn is_there_if_wanted(&self) -> bool {
         let may_be_gone = self.verdict.as_ref().is_some_and(|(row, _)| match row {
             Row::Gone | Row::NoMember | Row::Going | Row::GoesLater | Row::Kept | Row::Redundant => true,
@@ -173,7 +175,7 @@ impl ObjectReport {
             Row::NotYet | Row::Terminating | Row::Absent | Row::Taken | Row::Adopt | Row::Once => false,
             Row::Recreate | Row::Changed | Row::DueAgain | Row::InSync | Row::Disown | Row::NothingToDisown => false,
         });
-        may_be_gone || self.judgement.is_some()
+        self.effect.failure().is_none() && (may_be_gone || self.judgement.is_some())
     }
 
     /// Whether the object is ready, or has served.

@@ -126,6 +126,7 @@ pub struct Session<'t> {
     is_blocked: bool,
     /// Why the parent could not be written, or something not be looked at.
     failure: Option<Failure>,
+    lacks_parent: bool,
     /// Whether nothing may be written any more, not even the parent.
     is_over: bool,
 }
@@ -168,6 +169,7 @@ impl<'t> Session<'t> {
             stopped: None,
             is_blocked: false,
             failure: None,
+            lacks_parent: false,
             is_over: false,
         };
         match lost {
@@ -298,7 +300,7 @@ impl<'t> Session<'t> {
             Err(failure) => {
                 self.stop(&format!("the parent: {}", failure.message));
                 self.failure = Some(failure);
-                self.is_over = true;
+                (self.is_over, self.lacks_parent) = (true, true);
             }
         }
     }
@@ -527,6 +529,7 @@ impl<'t> Session<'t> {
             stopped: self.stopped,
             is_blocked: self.is_blocked,
             failure: self.failure,
+            lacks_parent: self.lacks_parent,
         }
     }
 }

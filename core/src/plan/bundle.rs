@@ -434,8 +434,10 @@ impl Turn<'_> {
                             found.unread.insert(GroupKind::new(&query.kind.group, &query.kind.kind), cause);
                         }
                         Observation::Unknown(cause) => {
-                            let message =
-                                format!("failed to list the bundle's objects of the kind {}: {cause}", query.kind);
+                            let message = format!(
+                                "failed to list the bundle's objects of the kind {}: {cause}; `hyperfleet-adapter rbac` prints the rights that this takes",
+                                query.kind
+                            );
                             self.stage = Stage::Unread(Failure::new(FailReason::DiscoveryFailed, message));
                             return;
                         }

@@ -181,7 +181,20 @@ pub(super) fn statuses() -> Vec<(&'static str, String)> {
             }
             .text(),
         ),
+        ("the conditions of a bundle without Finalized", of_bundle("adapter.conditions.job")),
     ]
+}
+
+/// A task that deletes a bundle, and reports these conditions.
+fn of_bundle(conditions: &str) -> String {
+    let bundle = "  - name: job\n    bundle: {manifests: [{apiVersion: v1, kind: ConfigMap, metadata: {name: x}}]}\n";
+    let (before, _) = STATUS.split_once("          - {type").unwrap_or_default();
+    Parts {
+        resources: bundle.to_owned() + &lifecycle("delete", "event.deleted"),
+        payloads: format!("{before}          expression: \"{conditions}\"\n"),
+        ..Parts::sound()
+    }
+    .text()
 }
 
 pub(super) fn in_order() -> Vec<(&'static str, String)> {

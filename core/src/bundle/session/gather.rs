@@ -22,24 +22,24 @@ pub(super) struct Gathered {
 
 /// Sorts what was found.
 pub(super) fn gather(setting: &Setting<'_>, rendered: Vec<Rendered>, found: Vec<Version>) -> Gathered {
-    let mut others: HashMap<Identity, (usize, GroupVersionKind, Version)> = HashMap::with_capacity(found.len());
+    let mut unmatched: HashMap<Identity, (usize, GroupVersionKind, Version)> = HashMap::with_capacity(found.len());
     for (place, version) in found.into_iter().enumerate() {
         let object = ObjectRef::of(version.object());
         let kind = object.kind.clone();
-        others.insert(Identity::from(object), (place, kind, version));
+        unmatched.insert(Identity::from(object), (place, kind, version));
     }
     let mut members: Vec<Member> = rendered.into_iter().map(Member::wanted).collect();
     for member in &mut members {
         // The API server drops the namespace that the manifest of a cluster-scoped object may write.
         let unplaced = || Identity { namespace: None, ..member.identity.clone() };
-        if let Some((_, _, version)) = others.remove(&member.identity).or_else(|| others.remove(&unplaced())) {
+        if let Some((_, _, version)) = unmatched.remove(&member.identity).or_else(|| unmatched.remove(&unplaced())) {
             member.live = setting.owner_of(version);
         }
     }
-    let mut others: Vec<_> = others.into_iter().collect();
-    others.sort_by_key(|(_, (place, ..))| *place);
+    let mut unmatched: Vec<_> = unmatched.into_iter().collect();
+    unmatched.sort_by_key(|(_, (place, ..))| *place);
     let mut lost = None;
-    for (identity, (_, kind, version)) in others {
+    for (identity, (_, kind, version)) in unmatched {
         match setting.kinship(&version, &identity) {
             Kinship::Member => members.push(Member::unwanted(identity, kind, Live::Member(version))),
             Kinship::Lost(mark) => {

@@ -196,6 +196,10 @@ pub fn answer(store: &mut Store, step: BundleStep) -> BundleAnswer {
         BundleStep::Inspect(inspections, members) => {
             let objects = store.objects();
             let found = |inspection: &Inspection| {
+                store.permit(match inspection {
+                    Inspection::Instances(types) => format!("inspect {types}"),
+                    Inspection::Namespace(name) => format!("inspect {name}"),
+                })?;
                 let is_inside = |object: &&Value| match inspection {
                     Inspection::Instances(types) => types.matches(&Identity::from(ObjectRef::of(object)).kind),
                     Inspection::Namespace(name) => object["metadata"]["namespace"] == json!(name),
@@ -205,9 +209,9 @@ pub fn answer(store: &mut Store, step: BundleStep) -> BundleAnswer {
                     object.label(PART_OF) == Some(&*members.set) && members.uids.contains(uid)
                 };
                 let mut others = objects.iter().filter(|object| !is_member(object)).filter(is_inside);
-                others.next().map(|object| format!("{} is not the bundle's", ObjectRef::of(object)))
+                Ok(others.next().map(|object| format!("{} is not the bundle's", ObjectRef::of(object))))
             };
-            BundleAnswer::Inspected(inspections.iter().map(|inspection| Ok(found(inspection))).collect())
+            BundleAnswer::Inspected(inspections.iter().map(found).collect())
         }
     }
 }

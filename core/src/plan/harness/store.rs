@@ -248,6 +248,11 @@ impl Store {
     fn call(&mut self, verb: &str, name: &str) -> Result<(), WriteError> {
         let call = format!("{verb} {name}");
         self.log.push(call.clone());
+        self.permit(call)
+    }
+
+    /// Fails if the call is one to refuse.
+    pub(super) fn permit(&self, call: String) -> Result<(), WriteError> {
         if !self.refuse.contains(&call) {
             return Ok(());
         }

@@ -239,6 +239,47 @@ fn bundle_that_fails_as_a_whole_holds_later_entries_back() {
 }
 
 #[test]
+fn removal_that_fails_holds_no_later_entry_back() {
+    let mut both = task(&[monitoring(), config_map("other")]);
+    both.resources[1].gates.delete = None;
+    let mut store = settled(&both);
+    for name in ["parent", "other"] {
+        store.remove(name);
+    }
+    store.unreadable.push("Foo".to_owned());
+    let failed = pass(&both, &mut store, 1, &yes("deleting"));
+    assert!(failed.outcomes[0].failure().is_some() && !failed.outcomes[0].finalized);
+    assert_eq!(calls(&failed), ["create other"]);
+}
+
+#[test]
+fn guard_that_cannot_look_holds_no_later_entry_back() {
+    let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "content" } });
+    let mut entry = monitoring();
+    entry["bundle"]["manifests"].as_array_mut().unwrap().push(namespace);
+    let before = task(&[entry]);
+    let mut store = settled(&before);
+    store.refuse.push("inspect content".to_owned());
+    let failed = pass(&task(&[monitoring(), config_map("other")]), &mut store, 1, &[]);
+    assert!(failed.outcomes[0].failure().is_some());
+    assert_eq!(calls(&failed), ["create other"]);
+}
+
+#[test]
+fn object_that_was_deleted_to_be_created_again_and_was_not_is_absent() {
+    let mut entry = monitoring();
+    entry["bundle"]["policies"] = json!({ "update": "recreate" });
+    let task = task(&[entry]);
+    let mut store = settled(&task);
+    store.refuse.push("create a".to_owned());
+    let failed = pass(&task, &mut store, 1, &[("stage", json!("two"))]);
+    assert!(!store.names().contains(&"a"), "{:?}", failed.calls);
+    let shown = failed.visible("monitoring").unwrap();
+    assert_eq!((&shown["applied"], &shown["objects"][0]["readiness"]), (&json!(false), &json!("Absent")));
+    assert_eq!(shown["waves"][0], json!({ "name": "wave 0", "objects": 2, "ready": 1, "failed": 1 }));
+}
+
+#[test]
 fn conditions_say_how_a_bundle_is() {
     let task = alone();
     let mut store = Store::with([]);
@@ -249,7 +290,7 @@ fn conditions_say_how_a_bundle_is() {
         conditions(Some(outcome)).map(words).map(|words| words.join(" "))
     };
     let waits = "wave 1: Foo.example.io team/c: it has no condition Ready yet";
-    let there = "True ObjectsApplied 3 objects are there, or have served";
+    let there = "True ObjectsApplied each object of the manifests is there, or has served";
     store.refuse.push("create b".to_owned());
     let refused = "False Unavailable wave 0: ConfigMap team/b: failed to create b: the server is down (HTTP 503)";
     assert_eq!(said(&mut store, &[]), [refused; 2]);
@@ -257,6 +298,14 @@ fn conditions_say_how_a_bundle_is() {
     assert_eq!(said(&mut store, &[]), [there.to_owned(), format!("False Waiting {waits}")]);
     ready(&mut store);
     assert_eq!(said(&mut store, &[]), [there, "True BundleReady all objects are ready"]);
+    store.refuse.push("update b".to_owned());
+    let refused = said(&mut store, &[("stage", json!("two"))]);
+    assert!(
+        refused[0] == refused[1] && refused[0].starts_with("False Unavailable wave 0: ConfigMap team/b: "),
+        "{refused:?}"
+    );
+    store.refuse.clear();
+    said(&mut store, &[]);
     store.hold("c");
     for reason in ["Waiting", "DeleteGateHolds", "AlreadyAbsent"] {
         let [applied, available] = said(&mut store, &yes("deleting"));
