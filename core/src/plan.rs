@@ -275,10 +275,12 @@ impl<'t> Planner<'t> {
     /// does not, nor does a bundle that wrote its parent: an object that fails stops its own wave.
     fn failed_earlier(&self) -> Option<&str> {
         let was_removal = |outcome: &Outcome| {
-            let is_nothing_left =
-                |reason: &SkipReason| matches!(reason, SkipReason::AlreadyAbsent | SkipReason::NothingToDisown);
-            matches!(&outcome.decision, Decision::Delete | Decision::Disown(_))
-                || matches!(&outcome.decision, Decision::Skip(reason) if is_nothing_left(reason))
+            matches!(
+                outcome.decision,
+                Decision::Delete
+                    | Decision::Disown(_)
+                    | Decision::Skip(SkipReason::AlreadyAbsent | SkipReason::NothingToDisown)
+            )
         };
         let has_parent = |outcome: &Outcome| outcome.bundle.as_ref().is_some_and(|bundle| !bundle.lacks_parent);
         let blocks_later =
