@@ -334,7 +334,8 @@ impl Text<'_> {
 pub fn decisions(trace: &Trace) -> String {
     let told = trace.resources.iter().zip(&trace.decisions).map(|(resource, decision)| {
         let reason = match (&resource.error, waits_for(decision)) {
-            (Some(_), _) => format!("FAILED {}", decision.reason),
+            // An error begins with its reason; that of the decision says what was to be done.
+            (Some(error), _) => format!("FAILED {}", error.split(':').next().unwrap_or(decision.reason)),
             (None, Some(waits)) => format!("WAIT, {waits}"),
             (None, None) if !decision.objects.is_empty() => resource.result.to_uppercase(),
             (None, None) if matches!(decision.decision, "skip" | "wait") => {
