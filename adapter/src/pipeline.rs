@@ -73,7 +73,7 @@ impl<T: Transport, A: Api> Pipeline<T, A> {
         let before_reporting = deadline.checked_sub(time / REPORTING_SHARE).unwrap_or(deadline);
         let mut scope = Scope::new(now);
         self.host.introduce(event, &mut scope);
-        let mut execution = Execution::new(&self.task);
+        let mut execution = Execution::default();
         execution.publish(&self.host, &mut scope);
         let mut fetcher = Fetcher::new(&self.api, event, trace, self.keep_account);
         let mut report = PassReport::new();
@@ -126,7 +126,7 @@ impl<T: Transport, A: Api> Pipeline<T, A> {
         }
 
         execution.publish(&self.host, &mut scope);
-        execution.publish_conditions(&mut scope);
+        execution.publish_conditions(&self.task, &report.outcomes, &mut scope);
         let unread = Unread::of(&self.task, &verdict).or(undecided.as_deref().map(Unread::Undecided));
         let account = Account { outcomes: &report.outcomes, unread, is_deleting: fetcher.is_deleting };
         let (post, _) =

@@ -29,19 +29,9 @@ pub struct Execution {
     pub resource_errors: BTreeMap<String, PhaseError>,
     /// The value of the task variable `adapter.outcomes`: what the adapter did with each resource.
     pub outcomes: Map<String, Value>,
-    /// The conditions of each bundle of the task, without `Health`, which is about the pass.
-    bundles: BTreeMap<String, [Value; 2]>,
 }
 
 impl Execution {
-    /// The results of a pass over the task that begins.
-    #[must_use]
-    pub fn new(task: &Task) -> Self {
-        let bundles = task.resources.iter().filter(|resource| resource.bundle.is_some());
-        let bundles = bundles.map(|resource| (resource.name.clone(), conditions(None)));
-        Self { bundles: bundles.collect(), ..Self::default() }
-    }
-
     /// Records the failures of params that their defaults replaced (phase 1).
     pub fn note_replaced(&mut self, failures: &[PhaseError]) {
         self.param_errors = failures.iter().map(|failure| (failure.step.clone(), failure.clone())).collect();
@@ -71,9 +61,6 @@ impl Execution {
     pub fn note_outcomes(&mut self, outcomes: &[Outcome]) {
         for outcome in outcomes {
             self.outcomes.insert(outcome.resource.clone(), outcome.to_value());
-            if let Some(of_bundle) = self.bundles.get_mut(&outcome.resource) {
-                *of_bundle = conditions(Some(outcome));
-            }
             if counts_as_skipped(&outcome.decision) {
                 self.resources_skipped = true;
                 if self.skip_reason.is_empty() {
@@ -109,7 +96,6 @@ impl Execution {
             Some(Phase::Resources) => "ResourceFailed",
             Some(Phase::PostActions) => "PostActionFailed",
         };
-        let messages: Vec<String> = self.errors.iter().map(ToString::to_string).collect();
         let by_name = |failures: &BTreeMap<String, PhaseError>| -> Map<String, Value> {
             failures.iter().map(|(name, failed)| (name.clone(), error(failed))).collect()
         };
@@ -122,7 +108,7 @@ impl Execution {
                 "resourcesSkipped": self.resources_skipped,
                 "skipReason": self.skip_reason,
                 "errorReason": reason,
-                "errorMessage": messages.join("; "),
+                "errorMessage": self.message(),
                 "executionError": self.errors.first().map_or(Value::Null, error),
                 "paramErrors": by_name(&self.param_errors),
                 "resourceErrors": by_name(&self.resource_errors),
@@ -131,25 +117,31 @@ impl Execution {
         );
     }
 
-    /// Sets `adapter.conditions`, the conditions of each bundle, for payloads: nothing is known of a bundle before its turn.
-    pub fn publish_conditions(&self, scope: &mut Scope) {
-        if self.bundles.is_empty() {
-            return;
-        }
+    /// Sets `adapter.conditions`, the conditions of each bundle of the task, for payloads: nothing is known of a bundle before its
+    /// turn. A bundle without an outcome was not reached.
+    pub fn publish_conditions(&self, task: &Task, outcomes: &[Outcome], scope: &mut Scope) {
         let (status, reason, message) = match self.errors.first() {
-            Some(error) => {
-                let messages: Vec<String> = self.errors.iter().map(ToString::to_string).collect();
-                ("False", format!("ExecutionFailed:{}", error.phase.as_str()), messages.join("; "))
-            }
+            Some(error) => ("False", format!("ExecutionFailed:{}", error.phase.as_str()), self.message()),
             None if self.resources_skipped => ("False", "ResourcesSkipped".to_owned(), self.skip_reason.clone()),
             None => ("True", "Healthy".to_owned(), "the pass succeeded".to_owned()),
         };
         let health = json!({ "type": "Health", "status": status, "reason": reason, "message": message });
-        let bundles = self.bundles.iter().map(|(name, of_bundle)| {
-            let conditions = of_bundle.iter().chain([&health]).cloned();
-            (name.clone(), conditions.collect::<Value>())
-        });
-        scope.set_member("adapter", "conditions", Some(bundles.collect::<Map<_, _>>().into()));
+        let bundles = task.resources.iter().filter(|resource| resource.bundle.is_some());
+        let of_bundles: Map<_, _> = bundles
+            .map(|bundle| {
+                let outcome = outcomes.iter().find(|outcome| outcome.resource == bundle.name);
+                let conditions = conditions(outcome).into_iter().chain([health.clone()]);
+                (bundle.name.clone(), conditions.collect::<Value>())
+            })
+            .collect();
+        if !of_bundles.is_empty() {
+            scope.set_member("adapter", "conditions", Some(of_bundles.into()));
+        }
+    }
+
+    /// All failures, in words.
+    fn message(&self) -> String {
+        self.errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
     }
 }
 

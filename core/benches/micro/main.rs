@@ -190,7 +190,7 @@ impl Fixture {
     fn initial_scope(&self) -> Scope {
         let mut scope = Scope::new(Timestamp::UNIX_EPOCH);
         self.host.introduce(&self.event, &mut scope);
-        Execution::new(&self.task).publish(&self.host, &mut scope);
+        Execution::default().publish(&self.host, &mut scope);
         scope
     }
 
@@ -223,7 +223,7 @@ impl Fixture {
         let mut scope = self.initial_scope();
         self.drive(Resolver::new(&self.task, &self.host), &mut scope)??;
         let verdict = self.drive(Evaluator::new(&self.task), &mut scope)?;
-        let mut execution = Execution::new(&self.task);
+        let mut execution = Execution::default();
         execution.note_verdict(&verdict);
         execution.publish(&self.host, &mut scope);
 

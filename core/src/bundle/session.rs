@@ -126,6 +126,7 @@ pub struct Session<'t> {
     is_blocked: bool,
     /// Why the parent could not be written, or something not be looked at.
     failure: Option<Failure>,
+    /// Whether it is the parent that could not be written.
     lacks_parent: bool,
     /// Whether nothing may be written any more, not even the parent.
     is_over: bool,

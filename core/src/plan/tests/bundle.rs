@@ -240,8 +240,7 @@ fn bundle_that_fails_as_a_whole_holds_later_entries_back() {
 
 #[test]
 fn removal_that_fails_holds_no_later_entry_back() {
-    let mut both = task(&[monitoring(), config_map("other")]);
-    both.resources[1].gates.delete = None;
+    let both = task(&[monitoring(), config_map("other")]);
     let mut store = settled(&both);
     for name in ["parent", "other"] {
         store.remove(name);

@@ -63,10 +63,10 @@ impl Known {
             known.payloads.insert(payload.name.clone());
         }
         for resource in &spec.resources {
-            known.resources.extend(resource.name.iter().chain(&resource.alias).cloned());
-            known.entries.extend(resource.name.iter().chain(&resource.alias).cloned());
-            let bundle = resource.name.iter().chain(&resource.alias).filter(|_| resource.bundle.is_some());
-            known.bundles.extend(bundle.cloned());
+            let names = || resource.name.iter().chain(&resource.alias).cloned();
+            known.resources.extend(names());
+            known.entries.extend(names());
+            known.bundles.extend(names().filter(|_| resource.bundle.is_some()));
             known.resources.extend(resource.nested_discoveries.iter().map(|nested| nested.name.clone()));
         }
         known
