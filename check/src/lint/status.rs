@@ -228,8 +228,9 @@ fn constant(node: &PayloadNode) -> Option<Value> {
 fn types<'n>(conditions: &'n PayloadNode) -> Option<BTreeSet<&'n str>> {
     if let PayloadNode::Lookup { source: PayloadSource::Expression(expression), .. } = conditions {
         let added = expression.source().contains(FINALIZED).then_some(FINALIZED);
-        let is_of_bundle = expression.source().starts_with("adapter.conditions.");
-        return is_of_bundle.then(|| REQUIRED.map(|(kind, _)| kind).into_iter().chain(added).collect());
+        let bundles = expression.reads_below("adapter", "conditions");
+        return (!bundles.is_empty() && !bundles.is_any())
+            .then(|| REQUIRED.map(|(kind, _)| kind).into_iter().chain(added).collect());
     }
     let PayloadNode::List(conditions) = conditions else { return None };
     let kind = |condition: &'n PayloadNode| {

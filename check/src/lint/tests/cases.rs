@@ -182,6 +182,7 @@ pub(super) fn statuses() -> Vec<(&'static str, String)> {
             .text(),
         ),
         ("the conditions of a bundle without Finalized", of_bundle("adapter.conditions.job")),
+        ("more conditions than those of a bundle, without Finalized", of_bundle("[] + adapter.conditions['job']")),
     ]
 }
 
