@@ -333,9 +333,8 @@ impl Text<'_> {
 #[must_use]
 pub fn decisions(trace: &Trace) -> String {
     let told = trace.resources.iter().zip(&trace.decisions).map(|(resource, decision)| {
-        let reason = match (&resource.error, waits_for(decision)) {
-            // An error begins with its reason; that of the decision says what was to be done.
-            (Some(error), _) => format!("FAILED {}", error.split(':').next().unwrap_or(decision.reason)),
+        let reason = match (resource.failed_for, waits_for(decision)) {
+            (Some(reason), _) => format!("FAILED {reason}"),
             (None, Some(waits)) => format!("WAIT, {waits}"),
             (None, None) if !decision.objects.is_empty() => resource.result.to_uppercase(),
             (None, None) if matches!(decision.decision, "skip" | "wait") => {

@@ -83,6 +83,9 @@ pub struct ResourceTrace {
     /// The error of a failed resource.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// The reason of the failure, which `error` begins with.
+    #[serde(skip)]
+    pub failed_for: Option<&'static str>,
     /// The object before its deletion.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub discovered_state: Option<Value>,
@@ -103,6 +106,7 @@ impl ResourceTrace {
             result: outcome.result.as_str(),
             reason: failure.is_none().then(|| outcome.reason()),
             error: failure.map(ToString::to_string),
+            failed_for: failure.map(|failure| failure.reason.as_str()),
             discovered_state: None,
         }
     }
