@@ -4,6 +4,7 @@
 //! runs the [`Pipeline`], logs what each phase did, and counts it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use lifecycle_core::bundle::report::ObjectReport;
@@ -80,11 +81,13 @@ impl<T: Transport, A: Api> Handler for PassHandler<T, A> {
         };
         let report = work.instrument(span.clone()).await;
         drop(in_flight);
-        self.count(&report, begun);
+        let took = begun.elapsed();
+        // Before the pass is counted: whoever reads the counters, and then the page, finds there what was counted.
         if let Some(passes) = &self.passes {
-            let (task, trace_id, took) = (&self.pipeline.task, trace.trace_id(), begun.elapsed());
+            let (task, trace_id) = (&self.pipeline.task, trace.trace_id());
             passes.keep(&Ended { event: &event, now, took, trace_id, task, report: &report });
         }
+        self.count(&report, took);
         if report.status() == PassStatus::Failed {
             trace::mark_failed(&span, "a phase failed");
         }
@@ -98,7 +101,7 @@ impl<T: Transport, A: Api> Handler for PassHandler<T, A> {
 }
 
 impl<T, A> PassHandler<T, A> {
-    fn count(&self, report: &PassReport, begun: Instant) {
+    fn count(&self, report: &PassReport, took: Duration) {
         let status = match report.status() {
             PassStatus::Success => EventStatus::Success,
             PassStatus::Failed => EventStatus::Failed,
@@ -106,7 +109,7 @@ impl<T, A> PassHandler<T, A> {
         };
         let mut failed: Vec<Phase> = report.errors().iter().map(|error| error.phase.into()).collect();
         failed.dedup();
-        self.metrics.event_finished(status, begun.elapsed(), &failed, (self.clock)());
+        self.metrics.event_finished(status, took, &failed, (self.clock)());
         for _ in &report.replaced {
             self.metrics.warning(PARAM_DEFAULT);
         }

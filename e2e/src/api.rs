@@ -179,6 +179,12 @@ impl LocalApi {
         Ok(())
     }
 
+    /// Removes the rows of several resources at once, so that nobody sees a part of the loss.
+    pub async fn remove_all(&self, ids: &[&str]) -> anyhow::Result<()> {
+        sqlx::query("DELETE FROM resources WHERE id = ANY($1)").bind(ids).execute(&self.api.pool).await?;
+        Ok(())
+    }
+
     /// Returns the bodies of all status reports about a resource, in the order of the API's answers. Includes reports
     /// that the API did not store.
     #[must_use]

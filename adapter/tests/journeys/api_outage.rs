@@ -76,7 +76,7 @@ async fn failed_read_of_a_precondition_is_reported() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn unanswered_api_calls_end_with_their_timeouts() -> Result<()> {
     let world = World::new().await?;
-    let setup = world.adapter(task(SETTINGS))?.with("clients.hyperfleet_api.timeout", "100ms");
+    let setup = world.adapter(task(SETTINGS))?.with("clients.hyperfleet_api.timeout", "1s");
     let adapter = setup.start().await?;
     world.api.inject(When::any(), Fault::Silence);
     world.announce("c1", 1).await?;

@@ -217,7 +217,8 @@ async fn lost_discovery_of_kinds_fails_no_event() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn silent_apiserver_is_reported_within_the_event_deadline() -> Result<()> {
     let world = World::new().await?;
-    let adapter = world.adapter(task(SETTINGS))?.with("event_deadline", "1200ms").start().await?;
+    // A sixth of the time is left for the report.
+    let adapter = world.adapter(task(SETTINGS))?.with("event_deadline", "12s").start().await?;
     world.reconcile("first", 1).await?;
     for (cluster, when) in [("reading", When::method("GET")), ("writing", When::method("POST"))] {
         world.kubernetes.inject(when, Fault::Silence);

@@ -15,15 +15,16 @@ use serde_json::json;
 use crate::task::task;
 use crate::world::{ADAPTER, Report, World};
 
-/// The minimal age of a run, in seconds, before the next run may be created.
-const DEBOUNCE: i64 = 5;
+/// The minimal age of a run, in seconds, before the next run may be created. On a busy machine, too, an event right after
+/// a creation comes earlier.
+const DEBOUNCE: i64 = 15;
 
 const RUNS: &str = r#"
   - name: run
     when:
       expression: |
         !resources.?run.hasValue()
-          || timestamp(resources.run.metadata.creationTimestamp) < timestamp(now()) - duration("5s")
+          || timestamp(resources.run.metadata.creationTimestamp) < timestamp(now()) - duration("15s")
     manifest:
       apiVersion: batch/v1
       kind: Job

@@ -125,6 +125,8 @@ async fn passes_and_the_task_are_served() -> Result<()> {
     let world = World::new().await?;
     let adapter = world.adapter(task(SETTINGS))?.with("passes", json!({"anonymous": true})).start().await?;
     world.reconcile("c1", 1).await?;
+    // The page lists first what ended last, and a pass ends after its report.
+    adapter.await_handled(1.0).await?;
     world.kubernetes.inject(When::any(), Fault::Status(403));
     world.announce("c2", 1).await?;
     adapter.await_handled(2.0).await?;

@@ -102,6 +102,8 @@ fn environment(instance: &Instance, listeners: &Listeners) -> anyhow::Result<Vec
         ("RABBITMQ_ENABLED_PLUGINS_FILE", write("enabled_plugins", "[].\n".to_owned())?),
         ("RABBITMQ_MNESIA_BASE", instance.data("mnesia")?.display().to_string()),
         ("RABBITMQ_LOG_BASE", instance.data("log")?.display().to_string()),
+        // Otherwise a node or tool that breaks off leaves its dump in the directory of the test.
+        ("ERL_CRASH_DUMP", instance.data("log")?.join("erl_crash.dump").display().to_string()),
         ("RABBITMQ_PID_FILE", directory.join("rabbitmq.pid").display().to_string()),
         ("RABBITMQ_NODE_PORT", listeners.amqp.to_string()),
         ("RABBITMQ_DIST_PORT", listeners.distribution.to_string()),

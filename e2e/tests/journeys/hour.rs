@@ -100,6 +100,8 @@ async fn nothing_is_lost_while_an_adapter_is_down_for_an_hour() -> Result<()> {
 
     system.send("PATCH", changing, &json!({ "spec": { "region": "west" } }), 200).await?;
     system.send("DELETE", leaving, &Value::Null, 202).await?;
+    // The polls so far moved the clock, too, and nobody knows how many there were. The Sentinel remembers no time.
+    hours.ahead.store(0, Ordering::Relaxed);
     let mut sent: BTreeMap<usize, usize> = BTreeMap::new();
     for poll in 0..POLLS_OF_AN_HOUR {
         if poll == POLLS_OF_AN_HOUR / 2 {

@@ -205,11 +205,16 @@ impl System {
 
     /// Starts a sweeper that deletes orphans of the adapters as soon as two passes agree.
     pub(crate) fn sweeper(&self) -> Result<Process> {
+        // A new leader waits for this duration.
+        self.sweeper_with_lease("4s", "2s")
+    }
+
+    /// Starts such a sweeper with these durations of its Lease.
+    pub(crate) fn sweeper_with_lease(&self, duration: &str, renew_deadline: &str) -> Result<Process> {
         let hasty = json!({
             "dry_run": false, "interval": "200ms", "grace": "1ms", "min_age": "1ms", "limits": { "percent": 100 },
             "kinds": { "include": ["core/ConfigMap"] },
-            // A new leader waits for this duration.
-            "lease": { "duration": "4s", "renew_deadline": "2s", "retry": "200ms" },
+            "lease": { "duration": duration, "renew_deadline": renew_deadline, "retry": "200ms" },
         });
         self.parts.sweeper(Ports::default(), &self.names, self.namespace.name(), &hasty).start()
     }

@@ -82,7 +82,7 @@ async fn during_each(
         let is_current = move |request: &Request| current.load(Ordering::SeqCst) == number && chosen(request);
         world.api.inject(When::any().and(is_current), fault.clone());
     }
-    let setup = world.sweeper()?.with("grace", "1ms").with("interval", "1ms").with("api.timeout", "300ms");
+    let setup = world.sweeper()?.with("grace", "1ms").with("interval", "1ms").with("api.timeout", "2s");
     let sweeper = setup.run()?;
     for (number, (name, _)) in faults.iter().enumerate() {
         current.store(number, Ordering::SeqCst);

@@ -40,11 +40,21 @@ async fn observer_is_notified_of_a_missing_answer() {
 
 #[tokio::test]
 async fn observer_is_not_notified_of_the_end_of_a_cancelled_request() {
-    let (_server, client) = Server::start_with_barrier(2, |_| (200, Value::Null)).await;
+    let (server, client) = Server::start_with_barrier(2, |_| (200, Value::Null)).await;
     let (settings, heard) = observed();
     let cluster = Cluster::new(client, "me", settings);
     let object = named("ConfigMap", "team", "a");
-    tokio::time::timeout(Duration::from_millis(50), cluster.get(&object)).await.unwrap_err();
+    let sent = async {
+        while server.lines().len() < 2 {
+            tokio::task::yield_now().await;
+        }
+    };
+    // Drops the call once its second request has arrived, which is never answered.
+    let ended = tokio::select! {
+        answer = cluster.get(&object) => Some(answer),
+        () = sent => None,
+    };
+    assert!(ended.is_none(), "the call ended by itself: {ended:?}");
     assert_eq!(*heard.lock().unwrap(), ["begin", "discover ConfigMap Some(200) answered", "begin"]);
 }
 
