@@ -28,8 +28,8 @@ pub use guards::{DeletionInProgress, InFlight};
 pub use labels::{Api, BrokerError, Dependency, EventStatus, InvalidEvent, Phase, PreconditionResult, WriteResult};
 
 use labels::{
-    ApiCallLabels, ApiDurationLabels, DecisionLabels, DependencyLabels, FailureLabels, InvalidLabels, KindLabels,
-    KindResultLabels, PhaseLabels, PreconditionLabels, ResourceLabels, StatusLabels, TopicErrorLabels, TopicLabels,
+    ApiCallLabels, ApiDurationLabels, BlockedLabels, DecisionLabels, DependencyLabels, FailureLabels, InvalidLabels,
+    KindLabels, KindResultLabels, PhaseLabels, PreconditionLabels, StatusLabels, TopicErrorLabels, TopicLabels,
     WarningLabels, status_class,
 };
 
@@ -72,7 +72,7 @@ pub struct Metrics {
     decisions: Family<DecisionLabels, Counter>,
     resource_failures: Family<FailureLabels, Counter>,
     bundle_drift: Family<KindLabels, Counter>,
-    bundle_deletions_blocked: Family<ResourceLabels, Counter>,
+    bundle_deletions_blocked: Family<BlockedLabels, Counter>,
     preconditions: Family<PreconditionLabels, Counter>,
     resources_created: Family<KindResultLabels, Counter>,
     resources_deleted: Family<KindResultLabels, Counter>,
@@ -313,8 +313,8 @@ impl Metrics {
         for object in report.objects.iter().filter(|object| object.effect.drift().is_some()) {
             self.bundle_drift.get_or_create(&KindLabels::new(&object.identity.kind.kind)).inc();
         }
-        if report.is_blocked {
-            self.bundle_deletions_blocked.get_or_create(&ResourceLabels { resource: resource.to_owned() }).inc();
+        if let Some(identity) = &report.blocked_by {
+            self.bundle_deletions_blocked.get_or_create(&BlockedLabels::new(resource, &identity.kind.kind)).inc();
         }
     }
 

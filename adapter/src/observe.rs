@@ -65,7 +65,7 @@ async fn observed(
     };
     match answer {
         Ok(found) => Observation::Found(found.into_iter().map(Version::new).collect()),
-        Err(error) => Observation::Unknown(error.to_string()),
+        Err(error) => Observation::Unknown(format!("{error}; {}", error.kind.cure())),
     }
 }
 

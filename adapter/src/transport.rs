@@ -13,6 +13,7 @@ pub mod router;
 
 use std::future::Future;
 
+use lifecycle_core::bundle::identity::Identity;
 use lifecycle_core::bundle::session::{Inspection, Members};
 use lifecycle_core::destination::Destination;
 use lifecycle_core::observation::{Query, Version};
@@ -37,7 +38,7 @@ pub trait Transport: Send + Sync + 'static {
         &self,
         inspection: &Inspection,
         members: &Members,
-    ) -> impl Future<Output = Result<Option<String>, WriteError>> + Send;
+    ) -> impl Future<Output = Result<Option<Identity>, WriteError>> + Send;
 
     /// Creates the object (POST), and returns it as the server stored it.
     fn create(

@@ -143,7 +143,14 @@ fn situations(intent: Intent, policies: Policies, serves_once: bool) -> Vec<Situ
     ];
     let once = if serves_once { vec![(false, false), (true, false), (true, true)] } else { vec![(false, false)] };
     let wanted = once.into_iter().flat_map(|(is_completed, is_to_be_purged)| {
-        let wanted = |is_due_again| Wanted { policies, digest, is_completed, is_to_be_purged, is_due_again };
+        let wanted = |is_due_again| Wanted {
+            policies,
+            digest,
+            is_completed,
+            is_to_be_purged,
+            is_due_again,
+            goes_otherwise: false,
+        };
         [Some(wanted(false)), Some(wanted(true))]
     });
     let wanted: Vec<_> = wanted.chain([None]).collect();

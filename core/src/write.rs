@@ -219,3 +219,29 @@ pub enum WriteErrorKind {
     /// The event's deadline passed before the server answered.
     DeadlineExceeded,
 }
+
+impl WriteErrorKind {
+    /// What to do about it, for people. The server's message, which stands before it, names the field, the rule or the right.
+    #[must_use]
+    pub fn cure(self) -> &'static str {
+        match self {
+            Self::NotFound => "install the definition of its kind, or create its namespace first",
+            Self::AlreadyExists => "rename it, or delete the object that has its name",
+            Self::Conflict => {
+                "the next event decides anew; if this lasts, look who else writes the object: \
+                 `kubectl get --output yaml --show-managed-fields`"
+            }
+            Self::Invalid => {
+                "correct what the message names; where a field cannot be changed, have the object recreated"
+            }
+            Self::Denied => {
+                "the cluster's administrators set this rule: write an object that meets it, or ask them for an exception"
+            }
+            Self::Forbidden => "give the adapter this right, or look at its credentials",
+            Self::TooManyRequests => "let the adapter send fewer requests, or the server take more",
+            Self::Unavailable => "look at the server, its webhooks, and proxies in front of it",
+            Self::Unreachable => "look at network, DNS and certificates between adapter and server",
+            Self::DeadlineExceeded => "look which server is slow; give an event more time only if none is",
+        }
+    }
+}

@@ -1,6 +1,6 @@
 //! The guard before a deletion: whether something goes with it that is not of the set.
 //!
-//! In: an [`Inspection`], and the set that is to go. Out: the first object of others, in words. Fails: if a group or a kind
+//! In: an [`Inspection`], and the set that is to go. Out: the first object of others. Fails: if a group or a kind
 //! that could hold such an object cannot be read, because an unread object may exist.
 //!
 //! The guard sees what exists at the time of its lists. An object that somebody creates after its list, or a kind that
@@ -41,23 +41,23 @@ const DERIVED: [(&str, &str); 5] = [
     ("events.k8s.io", "Event"),
 ];
 
-/// Says in words that the object would go although it is not of the set; `None` if it is of the set, if it would stay, or if
-/// Kubernetes keeps it in every namespace.
+/// The identity of the object, if it would go although it is not of the set; `None` if it is of the set, if it would stay, or
+/// if Kubernetes keeps it in every namespace.
 ///
 /// The set's label alone makes no member: people and operators copy labels to objects of their own, also to places where no
 /// member ever was. A member has the UID of one that the pass found; without the label, it was disowned meanwhile.
 #[must_use]
-pub fn foreign(inspection: &Inspection, members: &Members, object: &Value) -> Option<String> {
+pub fn foreign(inspection: &Inspection, members: &Members, object: &Value) -> Option<Identity> {
     let object_ref = ObjectRef::of(object);
     let is_of_each_namespace = is_of_each_namespace(&object_ref);
-    let Identity { kind, namespace, name } = Identity::from(object_ref);
+    let identity = Identity::from(object_ref);
     let would_go = match inspection {
         Inspection::Instances(_) => true,
-        Inspection::Namespace(of) => namespace.as_ref() == Some(of) && !is_of_each_namespace,
+        Inspection::Namespace(of) => identity.namespace.as_ref() == Some(of) && !is_of_each_namespace,
     };
     let is_member = object.label(PART_OF) == Some(&*members.set) && members.uids.contains(uid(object));
-    let is_foreign = would_go && covers(inspection, &kind) && !is_member;
-    is_foreign.then(|| format!("{} is not of this bundle", Identity { kind, namespace, name }))
+    let is_foreign = would_go && covers(inspection, &identity.kind) && !is_member;
+    is_foreign.then_some(identity)
 }
 
 fn uid(object: &Value) -> &str {
@@ -72,18 +72,18 @@ pub struct Dependents(Vec<Dependent>);
 struct Dependent {
     uid: String,
     controller: String,
-    words: String,
+    identity: Identity,
 }
 
 impl Dependents {
-    /// Takes an object. Returns it in words if it is somebody else's; an object with a controller may be a member's dependent.
-    pub fn take(&mut self, inspection: &Inspection, members: &Members, object: &Value) -> Option<String> {
-        let words = foreign(inspection, members, object)?;
+    /// Takes an object. Returns its identity if it is somebody else's; an object with a controller may be a member's dependent.
+    pub fn take(&mut self, inspection: &Inspection, members: &Members, object: &Value) -> Option<Identity> {
+        let identity = foreign(inspection, members, object)?;
         let owners = object.pointer("/metadata/ownerReferences").and_then(Value::as_array);
         let controller = owners.into_iter().flatten().find(|owner| owner.get("controller") == Some(&Value::Bool(true)));
         let controller = controller.map(|owner| owner.get("uid").and_then(Value::as_str).unwrap_or_default());
-        let Some(controller) = controller.map(str::to_owned) else { return Some(words) };
-        self.0.push(Dependent { uid: uid(object).to_owned(), controller, words });
+        let Some(controller) = controller.map(str::to_owned) else { return Some(identity) };
+        self.0.push(Dependent { uid: uid(object).to_owned(), controller, identity });
         None
     }
 
@@ -92,10 +92,10 @@ impl Dependents {
         self.0.extend(others.0);
     }
 
-    /// The first object whose controllers lead to no member, in words. What a member controls, at any number of removes, goes
+    /// The first object whose controllers lead to no member. What a member controls, at any number of removes, goes
     /// with it in any case.
     #[must_use]
-    pub fn foreign(self, members: &Members) -> Option<String> {
+    pub fn foreign(self, members: &Members) -> Option<Identity> {
         let (mut kept, mut left) = (members.uids.clone(), self.0);
         loop {
             let before = left.len();
@@ -107,7 +107,7 @@ impl Dependents {
                 !is_ours
             });
             if left.len() == before {
-                return left.into_iter().next().map(|dependent| dependent.words);
+                return left.into_iter().next().map(|dependent| dependent.identity);
             }
         }
     }
@@ -153,15 +153,15 @@ fn failed(inspection: &Inspection, error: Error, cure: &str) -> Error {
 }
 
 impl Cluster {
-    /// Looks for an object that would go with what is to be deleted, and that is not of the set; returns the first one in
-    /// words, such as `Prometheus.monitoring.coreos.com team/main is not of this bundle`.
+    /// Looks for an object that would go with what is to be deleted, and that is not of the set; returns the first
+    /// one.
     ///
     /// Discovers the kinds, and lists the metadata of those that matter.
     ///
     /// # Errors
     ///
     /// It is unknown whether there is such an object: a group, or a list, could not be read.
-    pub async fn inspect(&self, inspection: &Inspection, members: &Members) -> Result<Option<String>, Error> {
+    pub async fn inspect(&self, inspection: &Inspection, members: &Members) -> Result<Option<Identity>, Error> {
         let discovery = match only_group(inspection) {
             Some(group) => self.discover_group(group).await,
             None => self.discover().await,
@@ -195,7 +195,7 @@ impl Cluster {
         served: &ServedKind,
         inspection: &Inspection,
         members: &Members,
-    ) -> Result<Result<Dependents, String>, Error> {
+    ) -> Result<Result<Dependents, Identity>, Error> {
         self.list_foreign(served, inspection, members).await.map_err(|error| {
             let is_forbidden = error.kind == ErrorKind::Forbidden;
             let cure = format!("; allow to list {} of API group `{}`", served.plural, served.kind.group);
@@ -203,13 +203,13 @@ impl Cluster {
         })
     }
 
-    /// The objects of a kind that others control; or the first one of somebody else, in words.
+    /// The objects of a kind that others control; or the first one of somebody else.
     async fn list_foreign(
         &self,
         served: &ServedKind,
         inspection: &Inspection,
         members: &Members,
-    ) -> Result<Result<Dependents, String>, Error> {
+    ) -> Result<Result<Dependents, Identity>, Error> {
         let namespace = match inspection {
             Inspection::Instances(_) => None,
             Inspection::Namespace(name) => Some(name.as_str()),

@@ -4,6 +4,7 @@
 //! anything else: the bundle has put what belongs one after the other into different batches.
 
 use futures::{StreamExt as _, stream};
+use lifecycle_core::bundle::identity::Identity;
 use lifecycle_core::bundle::session::{Inspection, Members};
 use lifecycle_core::write::{Command, Executed, WriteError};
 use lifecycle_kube::inspection::call;
@@ -33,7 +34,7 @@ pub async fn inspect_all<T: Transport>(
     inspections: &[Inspection],
     members: &Members,
     deadline: Instant,
-) -> Vec<Result<Option<String>, WriteError>> {
+) -> Vec<Result<Option<Identity>, WriteError>> {
     // Collected, because the compiler cannot prove that a future with the closure in it is `Send`. None starts yet.
     let all: Vec<_> = inspections.iter().map(|inspection| inspect(transport, inspection, members, deadline)).collect();
     stream::iter(all).buffered(CONCURRENT_INSPECTIONS).collect().await
@@ -44,7 +45,7 @@ async fn inspect<T: Transport>(
     inspection: &Inspection,
     members: &Members,
     deadline: Instant,
-) -> Result<Option<String>, WriteError> {
+) -> Result<Option<Identity>, WriteError> {
     // `timeout_at` would still begin the inspection after the deadline.
     if Instant::now() < deadline
         && let Ok(found) = tokio::time::timeout_at(deadline, transport.inspect(inspection, members)).await

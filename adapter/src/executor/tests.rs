@@ -5,6 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use lifecycle_core::bundle::identity::Identity;
 use lifecycle_core::bundle::session::{Inspection, Members};
 use lifecycle_core::id::GroupVersionKind;
 use lifecycle_core::observation::Version;
@@ -82,7 +83,7 @@ impl Transport for Scripted {
         self.store.find_in_any_version(query).await
     }
 
-    async fn inspect(&self, inspection: &Inspection, members: &Members) -> Result<Option<String>, WriteError> {
+    async fn inspect(&self, inspection: &Inspection, members: &Members) -> Result<Option<Identity>, WriteError> {
         let call = lifecycle_kube::inspection::call(inspection);
         self.enter("inspect", call.trim_start_matches("inspect ")).await?;
         self.store.inspect(inspection, members).await

@@ -204,8 +204,15 @@ impl PreconditionLabels {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct ResourceLabels {
-    pub(super) resource: String,
+pub(super) struct BlockedLabels {
+    resource: String,
+    resource_type: String,
+}
+
+impl BlockedLabels {
+    pub(super) fn new(resource: &str, kind: &str) -> Self {
+        Self { resource: resource.to_owned(), resource_type: kind_or_unknown(kind) }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use lifecycle_core::bundle::identity::Identity;
 use lifecycle_core::bundle::session::{Inspection, Members};
 use lifecycle_core::destination::Destination;
 use lifecycle_core::id::GroupVersionKind;
@@ -36,7 +37,7 @@ impl Transport for Flaky {
         self.0.find_in_any_version(query).await
     }
 
-    async fn inspect(&self, inspection: &Inspection, members: &Members) -> Result<Option<String>, WriteError> {
+    async fn inspect(&self, inspection: &Inspection, members: &Members) -> Result<Option<Identity>, WriteError> {
         self.0.inspect(inspection, members).await
     }
 
@@ -99,9 +100,9 @@ async fn equal_queries_are_read_once_and_all_are_answered() {
             "one",
             "",
             "one two",
-            "unknown: failed to get ConfigMap a/unread: no (HTTP 403)",
+            "unknown: failed to get ConfigMap a/unread: no (HTTP 403); give the adapter this right, or look at its credentials",
             "one",
-            "unknown: failed to find ConfigMap a/hangs: the event's deadline passed",
+            "unknown: failed to find ConfigMap a/hangs: the event's deadline passed; look which server is slow; give an event more time only if none is",
             "one two",
         ]
     );

@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use lifecycle_core::bundle::identity::Identity;
 use lifecycle_core::bundle::session::{Inspection, Members};
 use lifecycle_core::destination::Destination;
 use lifecycle_core::object_ref::ObjectRef;
@@ -109,7 +110,7 @@ impl Transport for KubernetesTransport {
         found.map_err(write_error)
     }
 
-    async fn inspect(&self, inspection: &Inspection, members: &Members) -> Result<Option<String>, WriteError> {
+    async fn inspect(&self, inspection: &Inspection, members: &Members) -> Result<Option<Identity>, WriteError> {
         self.cluster.inspect(inspection, members).await.map_err(write_error)
     }
 

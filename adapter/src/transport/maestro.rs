@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use lifecycle_core::bundle::identity::Identity;
 use lifecycle_core::bundle::session::{Inspection, Members};
 use lifecycle_core::destination::Destination;
 use lifecycle_core::object_ref::ObjectRef;
@@ -93,7 +94,7 @@ impl Transport for MaestroTransport {
         self.find(query).await
     }
 
-    async fn inspect(&self, inspection: &Inspection, _: &Members) -> Result<Option<String>, WriteError> {
+    async fn inspect(&self, inspection: &Inspection, _: &Members) -> Result<Option<Identity>, WriteError> {
         Err(bug(lifecycle_kube::inspection::call(inspection)))
     }
 

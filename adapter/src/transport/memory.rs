@@ -27,6 +27,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
+use lifecycle_core::bundle::identity::Identity;
 use lifecycle_core::bundle::session::{Inspection, Members};
 use lifecycle_core::destination::Destination;
 use lifecycle_core::observation::{Query, QueryBy, Version};
@@ -331,7 +332,7 @@ impl Transport for MemoryTransport {
     }
 
     /// The log of operations leaves inspections out, as it lists what is done about the objects of the task.
-    async fn inspect(&self, inspection: &Inspection, members: &Members) -> Result<Option<String>, WriteError> {
+    async fn inspect(&self, inspection: &Inspection, members: &Members) -> Result<Option<Identity>, WriteError> {
         let state = self.state();
         let mut dependents = Dependents::default();
         let mut objects = state.objects.values();

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use lifecycle_core::bundle::identity::Identity;
 use lifecycle_core::bundle::session::{Inspection, Members};
 use lifecycle_core::destination::Destination;
 use lifecycle_core::observation::{Query, Version};
@@ -35,7 +36,7 @@ impl<T: Transport> Transport for ObservedTransport<T> {
         self.inner.find_in_any_version(query).await
     }
 
-    async fn inspect(&self, inspection: &Inspection, members: &Members) -> Result<Option<String>, WriteError> {
+    async fn inspect(&self, inspection: &Inspection, members: &Members) -> Result<Option<Identity>, WriteError> {
         self.inner.inspect(inspection, members).await
     }
 

@@ -4,6 +4,7 @@
 //! `Invalid` if the destination has no transport. Loading a task checks its destinations, so that this failure
 //! is a bug.
 
+use lifecycle_core::bundle::identity::Identity;
 use lifecycle_core::bundle::session::{Inspection, Members};
 use lifecycle_core::destination::Destination;
 use lifecycle_core::observation::{Query, Version};
@@ -59,7 +60,7 @@ impl<C: Transport, M: Transport> Transport for Router<C, M> {
         }
     }
 
-    async fn inspect(&self, inspection: &Inspection, members: &Members) -> Result<Option<String>, WriteError> {
+    async fn inspect(&self, inspection: &Inspection, members: &Members) -> Result<Option<Identity>, WriteError> {
         self.cluster("inspect")?.inspect(inspection, members).await
     }
 

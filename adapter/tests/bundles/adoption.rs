@@ -58,7 +58,7 @@ async fn policy_decides_whether_an_object_is_taken_over() -> Result<()> {
         }
     }
     let refused = world.outcome.as_ref().and_then(|outcome| outcome.failure());
-    assert!(refused.is_some_and(|failure| failure.message.ends_with("(and 4 others)")), "{refused:?}");
+    assert!(refused.is_some_and(|failure| failure.message.ends_with("(4 more failed)")), "{refused:?}");
     Ok(())
 }
 

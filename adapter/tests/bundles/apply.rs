@@ -4,7 +4,7 @@ use anyhow::Result;
 use lifecycle_core::keys;
 use serde_json::json;
 
-use crate::table::Act::{Apply, Delete, Established, Generation, Know, Later, Merge, Ready, Release, Render};
+use crate::table::Act::{Apply, Delete, Deleting, Established, Generation, Know, Later, Merge, Ready, Release, Render};
 use crate::table::{pass, play};
 use crate::world::{World, annotated, definition};
 
@@ -274,6 +274,24 @@ async fn object_that_is_written_once_is_created_again_and_never_changed() -> Res
     assert_eq!(world.live("map").await?["data"]["a"], "1");
     play(&mut world, [pass("deleted", [Delete("map")], "updated", &["map created Ready"], "")]).await?;
     assert_eq!(world.live("map").await?["data"]["a"], "2");
+    Ok(())
+}
+
+#[tokio::test]
+async fn object_that_is_written_once_leaves_by_its_latest_policy() -> Result<()> {
+    let mut world = World::with(json!({ "policies": { "reconcile": "once" } })).await?;
+    let map = |world: &World, value: &str| world.map("map", value);
+    let kept = annotated(map(&world, "2"), &[("delete-policy", "orphan")]);
+    let before = map(&world, "1");
+    let passes = [
+        pass("creation", [Render(vec![before])], "created", &["map created Ready"], ""),
+        pass("another policy", [Render(vec![kept])], "updated", &["map updated Ready"], ""),
+        pass("next", [], "skipped", &["map none Ready"], ""),
+        pass("deletion", [Deleting], "deleted", &["map disowned Absent"], ""),
+    ];
+    play(&mut world, passes).await?;
+    let live = world.live("map").await?;
+    assert_eq!((&live["data"]["a"], live["metadata"].get("labels")), (&json!("1"), None));
     Ok(())
 }
 

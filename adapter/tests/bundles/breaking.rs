@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use anyhow::Result;
 use hyperfleet_adapter::pass::PassReport;
 use hyperfleet_adapter::transport::{Deletion, Transport};
+use lifecycle_core::bundle::identity::Identity;
 use lifecycle_core::bundle::session::{Inspection, Members};
 use lifecycle_core::destination::Destination;
 use lifecycle_core::observation::{Query, Version};
@@ -74,7 +75,7 @@ impl<W: Transport + Clone> Transport for Breaking<W> {
         self.make(self.wire.find_in_any_version(query)).await
     }
 
-    async fn inspect(&self, inspection: &Inspection, members: &Members) -> Result<Option<String>, WriteError> {
+    async fn inspect(&self, inspection: &Inspection, members: &Members) -> Result<Option<Identity>, WriteError> {
         self.make(self.wire.inspect(inspection, members)).await
     }
 

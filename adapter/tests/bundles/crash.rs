@@ -9,8 +9,6 @@ use crate::breaking::Breaking;
 use crate::state::state;
 use crate::world::{World, annotated};
 
-/// Every which call a pass is broken off after.
-const STEP: usize = 3;
 /// How many lives go on at the same time.
 const LIVES: usize = 4;
 /// More passes than any part of a life needs.
@@ -77,7 +75,7 @@ async fn life_that_is_broken_off_after_any_call_ends_as_an_undisturbed_one() -> 
     eprintln!("a life of {calls} calls");
     let counts: Vec<usize> = expected.iter().map(Vec::len).collect();
     assert_eq!(counts, [6, 6, 5, 0], "the objects of each part, with the parent: {expected:#?}");
-    let broken = (0..calls).step_by(STEP).map(|last| {
+    let broken = (0..calls).map(|last| {
         let expected = &expected;
         async move {
             let (states, _) = life(last).await.with_context(|| format!("broken off after call {last} of {calls}"))?;

@@ -1,13 +1,13 @@
 //! The guard before a deletion: what is not of the bundle must not go with its types and namespaces.
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use lifecycle_core::outcome::OutcomeResult;
 use lifecycle_e2e::unique;
 use serde_json::{Value, json};
 
-use crate::table::Act::{Create, Delete, Deleting, Gone, Hold, Ready, Release, Render};
+use crate::table::Act::{Create, Delete, Deleting, Gone, Hold, Merge, Ready, Release, Render};
 use crate::table::{pass, play};
-use crate::world::{World, definition};
+use crate::world::{World, annotated, definition};
 
 /// A bundle of a type, whose name comes with it, and of an instance.
 async fn type_and_instance() -> Result<(World, String)> {
@@ -101,7 +101,8 @@ async fn foreign_instance_of_an_own_type_keeps_the_type_and_everything_else() ->
         ),
     ];
     play(&mut world, passes).await?;
-    assert!(world.outcome.as_ref().is_some_and(|outcome| outcome.bundle.as_ref().is_some_and(|it| it.is_blocked)));
+    let report = world.outcome.as_ref().and_then(|outcome| outcome.bundle.as_ref()).context("no report")?;
+    assert_eq!(report.blocked_by.as_ref().map(|it| &*it.name), Some("foreign"));
     let passes = [
         pass(
             "instance gone",
@@ -111,6 +112,46 @@ async fn foreign_instance_of_an_own_type_keeps_the_type_and_everything_else() ->
             "deletion wave 0, types: CustomResourceDefinition.apiextensions.k8s.io bazs.GROUP is still there",
         ),
         pass("gone", [Gone(named)], "deleted", &["map deleted Absent", "secret deleted Absent"], ""),
+    ];
+    play(&mut world, passes).await
+}
+
+#[tokio::test]
+async fn instance_that_is_to_stay_keeps_its_type_until_somebody_decides() -> Result<()> {
+    let mut world = World::new().await?;
+    let named = format!("bazs.{}", world.group);
+    let kept = annotated(world.own("Baz", "baz"), &[("delete-policy", "orphan")]);
+    world.render(vec![definition(&world.group, "Baz", "Namespaced"), world.map("map", "1"), kept]);
+    world.pass().await?;
+    world.await_established(&named).await?;
+    world.pass().await?;
+    let goes = format!("delete,0,Baz.{} {}/baz", world.group, world.ns());
+    let goes = json!({ "metadata": { "annotations": { "hyperfleet.io/deletion": goes } } });
+    let passes = [
+        pass(
+            "settled",
+            [Ready(&["baz"])],
+            "skipped",
+            &["baz none Ready", "bazs.GROUP none Ready", "map none Ready"],
+            "",
+        ),
+        pass(
+            "deletion",
+            [Deleting],
+            "waiting",
+            &["baz none Ready", "bazs.GROUP none Ready", "map none Ready"],
+            "deletion guard: Baz.GROUP NS/baz is to stay, but would go with CustomResourceDefinition.apiextensions.k8s.io bazs.GROUP; \
+             write `orphan,0,CustomResourceDefinition.apiextensions.k8s.io bazs.GROUP` into the annotation `hyperfleet.io/deletion` of \
+             the type if that is to stay, too, or `delete,0,Baz.GROUP NS/baz` into that of the instance",
+        ),
+        pass(
+            "it is to go",
+            [Merge("person", "baz", goes)],
+            "deleting",
+            &["baz deleted Absent", "bazs.GROUP deleting Terminating", "map none Ready"],
+            "deletion wave 0, types: CustomResourceDefinition.apiextensions.k8s.io bazs.GROUP is still there",
+        ),
+        pass("gone", [Gone(named)], "deleted", &["map deleted Absent"], ""),
     ];
     play(&mut world, passes).await
 }

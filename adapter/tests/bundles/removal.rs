@@ -229,11 +229,16 @@ async fn instances_of_a_deleted_bundle_go_before_their_types() -> Result<()> {
 #[tokio::test]
 async fn disowned_bundle_leaves_every_object() -> Result<()> {
     let mut world = settled().await?;
+    // People removed marks by which these are found again.
+    world.merge("person", "order1", &json!({ "metadata": { "labels": { "hyperfleet.io/resource": null } } })).await?;
+    world
+        .merge("person", "order2", &json!({ "metadata": { "annotations": { "hyperfleet.io/digest": null } } }))
+        .await?;
     world.is_disowning = true;
     world.pass().await?;
     assert_eq!(world.outcome.as_ref().map(|outcome| outcome.result.as_str()), Some("disowned"), "{}", world.why());
     assert_eq!(existing(&world).await?.len(), 7);
-    for name in ["foo", "secret"] {
+    for name in ["foo", "secret", "order1", "order2"] {
         assert_eq!(world.live(name).await?["metadata"].get("labels"), None, "{name}");
     }
     let parent = world.parent().await?.unwrap_or_default();

@@ -85,8 +85,9 @@ fn exposition() -> String {
 
 /// A bundle with an object that was repaired, and with others' objects in the way of its deletion.
 fn bundle() -> Report {
+    let identity = Identity { kind: GroupKind::new("", "ConfigMap"), namespace: None, name: "a".to_owned() };
     let object = ObjectReport {
-        identity: Identity { kind: GroupKind::new("", "ConfigMap"), namespace: None, name: "a".to_owned() },
+        identity: identity.clone(),
         step: "wave 0".into(),
         verdict: None,
         effect: Effect::Updated { drift: vec!["data.k".to_owned()] },
@@ -97,7 +98,7 @@ fn bundle() -> Report {
         intent: Intent::Apply,
         steps: Vec::new(),
         stopped: None,
-        is_blocked: true,
+        blocked_by: Some(identity),
         failure: None,
         lacks_parent: false,
     }

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
 use hyperfleet_adapter::transport::{Deletion, Transport};
+use lifecycle_core::bundle::identity::Identity;
 use lifecycle_core::bundle::session::{Inspection, Members};
 use lifecycle_core::destination::Destination;
 use lifecycle_core::observation::{Query, QueryBy, Version};
@@ -151,7 +152,7 @@ impl<T: Transport> Transport for Tampered<T> {
         self.inner.find_in_any_version(query).await
     }
 
-    async fn inspect(&self, inspection: &Inspection, members: &Members) -> Result<Option<String>, WriteError> {
+    async fn inspect(&self, inspection: &Inspection, members: &Members) -> Result<Option<Identity>, WriteError> {
         self.inner.inspect(inspection, members).await
     }
 

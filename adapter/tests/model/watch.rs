@@ -7,6 +7,7 @@ use std::future::pending;
 use std::sync::Arc;
 
 use hyperfleet_adapter::transport::{Deletion, Transport};
+use lifecycle_core::bundle::identity::Identity;
 use lifecycle_core::bundle::session::{Inspection, Members};
 use lifecycle_core::destination::Destination;
 use lifecycle_core::observation::{Query, Version};
@@ -125,7 +126,7 @@ impl<T: Transport> Transport for Watched<T> {
     }
 
     /// Only bundles inspect, and no sequence has one.
-    async fn inspect(&self, inspection: &Inspection, members: &Members) -> Result<Option<String>, WriteError> {
+    async fn inspect(&self, inspection: &Inspection, members: &Members) -> Result<Option<Identity>, WriteError> {
         self.wire.inspect(inspection, members).await
     }
 

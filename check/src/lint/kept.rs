@@ -1,5 +1,6 @@
 //! Warns of objects of a bundle that are kept, although something that they need goes: inside of a namespace, which would wait for
-//! them for ever; or a definition, whose instances lose the operator that works on them.
+//! them for ever; an instance of a type, with which it would go; or a definition, whose instances lose the operator that works on
+//! them.
 
 use lifecycle_config::document::Path;
 
@@ -12,6 +13,7 @@ pub(super) fn lint(linter: &mut Linter<'_>) {
         let Some(bundle) = resource.bundle.as_ref().filter(|_| resource.gates.delete.is_some()) else { continue };
         let bundle_path = path.key("bundle");
         lint_types(linter, &bundle_path, bundle);
+        lint_instances(linter, &bundle_path, bundle);
         let is_namespace = |object: &&KnownObject| object.identity.kind.is_namespace() && !stays(object);
         for namespace in bundle.known.iter().filter(is_namespace) {
             let is_inside =
@@ -25,6 +27,25 @@ pub(super) fn lint(linter: &mut Linter<'_>) {
             let help = "give the object another namespace, or the namespace the policy `orphan`, too".to_owned();
             linter.warn(&bundle_path.key("manifests"), message, help);
         }
+    }
+}
+
+/// Warns of instances that stay although their type goes: the guard keeps the whole bundle then.
+fn lint_instances(linter: &mut Linter<'_>, path: &Path, bundle: &Bundle) {
+    for outer in bundle.known.iter().filter(|object| !stays(object)) {
+        let Some(types) = outer.introduces.as_ref() else { continue };
+        let mut instances = bundle.known.iter().filter(|object| types.matches(&object.identity.kind));
+        let Some(kept) = instances.find(|object| stays(object)) else { continue };
+        let message = format!(
+            "`{}` is to stay when the bundle is deleted, but would go with `{}`, so that nothing is deleted, and the bundle waits \
+             for ever",
+            kept.identity, outer.identity
+        );
+        linter.warn(
+            &path.key("manifests"),
+            message,
+            "give the type the policy `orphan`, too, or the instance none".to_owned(),
+        );
     }
 }
 

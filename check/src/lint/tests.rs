@@ -250,6 +250,26 @@ fn object_that_stays_in_a_namespace_that_goes_is_named() {
 }
 
 #[test]
+fn instance_that_stays_although_its_type_goes_is_named() {
+    let bundle = |of_type: &str, of_instance: &str| {
+        format!(
+            "resources:\n  - name: set\n    bundle:\n      manifests:\n        \
+             - {{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, \
+                metadata: {{name: foos.example.io, annotations: {{hyperfleet.io/delete-policy: {of_type}}}}}, \
+                spec: {{group: example.io, names: {{kind: Foo, plural: foos}}}}}}\n        \
+             - {{apiVersion: example.io/v1, kind: Foo, metadata: {{name: a, namespace: n, annotations: {{hyperfleet.io/delete-policy: {of_instance}}}}}}}\n    \
+             lifecycle: {{delete: {{when: {{expression: \"true\"}}}}}}\n"
+        )
+    };
+    let told = |text: &str| {
+        lints(text).to_string().contains("`Foo.example.io n/a` is to stay when the bundle is deleted, but would")
+    };
+    assert!(told(&bundle("delete", "orphan")));
+    assert!(told(&bundle("orphan-on-apply", "orphan-on-delete")));
+    assert!(!told(&bundle("orphan", "orphan")) && !told(&bundle("delete", "delete")));
+}
+
+#[test]
 fn namespace_of_a_kind_without_namespaces_is_named() {
     let told = |kind: &str, group: &str, metadata: &str| {
         let object = format!("{{apiVersion: {group}, kind: {kind}, metadata: {{name: a{metadata}}}}}");

@@ -16,7 +16,7 @@ use super::identity::Identity;
 use super::policy::{Adoption, Delete, Reconcile};
 use super::ready::{self, Rule};
 use super::setting::Setting;
-use super::table::{Decision, Found, Intent, Row, Situation, Wanted};
+use super::table::{Decision, Found, Intent, Row, Situation, UpdateReason, Wanted};
 use crate::decision::{FailReason, Failure};
 use crate::destination::Destination;
 use crate::id::{Generation, GroupVersionKind};
@@ -223,12 +223,14 @@ impl Member {
     /// Decides about the object.
     pub(super) fn decide(&mut self, intent: Intent, circumstances: Circumstances<'_>) {
         let Circumstances { is_completed, is_to_be_purged, is_due_again, waits_for } = circumstances;
+        let departure = self.departure();
         let wanted = self.wanted.as_ref().map(|rendered| Wanted {
             policies: rendered.draft.settings.policies,
             digest: &rendered.digest,
             is_completed,
             is_to_be_purged,
             is_due_again,
+            goes_otherwise: departure != Some(rendered.draft.settings.departure()),
         });
         // A disowned object is not adopted by any policy: it keeps the label by which it is left alone.
         let wanted = wanted.map(|mut wanted| {
@@ -237,7 +239,6 @@ impl Member {
             }
             wanted
         });
-        let departure = self.departure();
         let is_to_leave = intent == Intent::Delete || intent == Intent::Apply && wanted.is_none();
         if self.exists() && !self.is_terminating() && is_to_leave && departure.is_none() {
             let message = format!(
@@ -282,6 +283,7 @@ impl Member {
     /// is its failure then.
     pub(super) fn command(&mut self, setting: &Setting<'_>) -> Option<Command> {
         let desired = match &self.verdict.as_ref()?.1 {
+            Decision::Update(UpdateReason::Departure) => Ok(Value::Null),
             Decision::Create | Decision::Update(_) | Decision::Recreate => self.wanted.as_ref()?.stamped(setting),
             Decision::Delete(_) | Decision::Disown(_) => Ok(Value::Null),
             Decision::Wait(_) | Decision::Skip(_) | Decision::Taken(_) => return None,
@@ -295,6 +297,11 @@ impl Member {
         };
         match &self.verdict.as_ref()?.1 {
             Decision::Create => Some(Command::Create { destination: destination(), desired }),
+            Decision::Update(UpdateReason::Departure) => {
+                let departure = self.wanted.as_ref()?.draft.settings.departure().to_text(&self.identity);
+                let document = json!({ "metadata": { "annotations": { keys::DELETION: departure } } });
+                Some(Command::Patch { target: self.target(live?, at), documents: vec![document] })
+            }
             Decision::Update(_) => {
                 let live = live?;
                 let target = self.target(live, at);

@@ -37,8 +37,8 @@ pub struct Report {
     pub steps: Vec<Arc<str>>,
     /// What kept the pass from coming to its end, in words; `None` if it did.
     pub stopped: Option<String>,
-    /// Whether others have instances of a type that would have gone, which is why nothing was deleted.
-    pub is_blocked: bool,
+    /// The object of others that would have gone with a type or a namespace, which is why that was not deleted.
+    pub blocked_by: Option<Identity>,
     /// Why the parent could not be written, or something not be looked at before a deletion.
     pub failure: Option<Failure>,
     /// Whether it is the parent that could not be written, without which no member is.
@@ -61,7 +61,7 @@ impl Report {
             None => of_objects.clone().find(stopping).or_else(|| of_objects.next())?.1,
         };
         let failed = self.objects.iter().filter(|object| object.effect.failure().is_some()).count();
-        let others = if failed > 1 { format!(" (and {} others)", failed - 1) } else { String::new() };
+        let others = if failed > 1 { format!(" ({} more failed)", failed - 1) } else { String::new() };
         let message = self.stopped.as_deref().unwrap_or(&first.message);
         Some(Failure::new(first.reason, format!("{message}{others}")))
     }

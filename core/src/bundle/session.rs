@@ -122,8 +122,8 @@ pub struct Session<'t> {
     /// The steps and intervals of which objects are applied again.
     due: BTreeSet<(Arc<str>, SignedDuration)>,
     stopped: Option<String>,
-    /// Whether the guard found something of others.
-    is_blocked: bool,
+    /// The object of others that the deletion waits for.
+    blocked_by: Option<Identity>,
     /// Why the parent could not be written, or something not be looked at.
     failure: Option<Failure>,
     /// Whether it is the parent that could not be written.
@@ -144,7 +144,7 @@ impl<'t> Session<'t> {
         parent: Parent,
     ) -> Self {
         let FoundMembers { versions: found, unread } = found;
-        let Gathered { members, lost } = gather(&setting, rendered, found);
+        let Gathered { members, lost } = gather(&setting, intent, rendered, found);
         let found = (0..members.len()).filter(|index| members[*index].exists()).collect();
         let steps: VecDeque<Step> =
             Planning { setting: &setting, members: &members, unread: &unread, intent }.steps().into();
@@ -168,19 +168,18 @@ impl<'t> Session<'t> {
             tried: BTreeMap::new(),
             due: BTreeSet::new(),
             stopped: None,
-            is_blocked: false,
+            blocked_by: None,
             failure: None,
             lacks_parent: false,
             is_over: false,
         };
         match lost {
-            // Disowning takes nothing away, and what has lost a label is nearly disowned.
-            Some(lost) if intent != Intent::Disown => {
+            Some(lost) => {
                 session.is_over = true;
                 session.stop(&lost);
             }
-            Some(_) | None if intent == Intent::Apply => session.begin_to_apply(),
-            Some(_) | None => {}
+            None if intent == Intent::Apply => session.begin_to_apply(),
+            None => {}
         }
         session
     }
@@ -191,7 +190,8 @@ impl<'t> Session<'t> {
             return self.stop(&obstacle);
         }
         let wanted = self.members.iter().filter_map(|member| member.wanted.as_ref());
-        self.parent.keep_completed(wanted.map(|it| (&it.identity, it.digest.as_str())));
+        let serving = wanted.filter(|it| it.draft.settings.purge_order.is_some());
+        self.parent.keep_completed(serving.map(|it| (&it.identity, it.digest.as_str())));
         self.note_due();
     }
 
@@ -267,17 +267,17 @@ impl<'t> Session<'t> {
         }
     }
 
-    /// Takes what each inspection of [`Next::Inspect`] found, in words; `None` if there is nothing of others.
-    pub fn inspected(&mut self, found: Vec<Result<Option<String>, Failure>>) {
+    /// Takes what each inspection of [`Next::Inspect`] found: the first object of others, if there is one.
+    pub fn inspected(&mut self, found: Vec<Result<Option<Identity>, Failure>>) {
         let Some(step) = self.steps.front_mut() else { return };
         let questions = std::mem::take(&mut step.inspections).len();
-        // What is left in a namespace may be on its way out with what the bundle had.
-        let is_guard = step.members.is_empty();
         let unanswered = (found.len() < questions).then(|| "it is not known what would go".to_owned());
         let obstacle = found.into_iter().find_map(|found| match found {
             Ok(found) => {
-                self.is_blocked |= is_guard && found.is_some();
-                Some(format!("{}; the deletion waits until it is gone", found?))
+                let found = found?;
+                let why = format!("{found} is not of this bundle; the deletion waits until it is gone");
+                self.blocked_by = Some(found);
+                Some(why)
             }
             Err(failure) => {
                 let why = failure.message.clone();
@@ -329,7 +329,8 @@ impl<'t> Session<'t> {
     }
 
     fn has_served(&self, member: &Member) -> bool {
-        member.wanted.as_ref().is_some_and(|it| self.parent.is_completed(&it.identity, &it.digest))
+        let serves = member.wanted.as_ref().filter(|it| it.draft.settings.purge_order.is_some());
+        serves.is_some_and(|it| self.parent.is_completed(&it.identity, &it.digest))
     }
 
     /// The members of the step that are handled next: those of the lowest priority that are not decided. None are left once all are
@@ -488,13 +489,14 @@ impl<'t> Session<'t> {
         self.stopped = Some(why.to_owned());
     }
 
-    /// Leaves only the places of the manifests and of objects that this pass found, after a complete pass. Those of objects that it
-    /// deleted go with the next one: until then, another pass that began before may create there.
+    /// Leaves only the places of the manifests and of objects that this pass found, after a complete pass that did not have to write
+    /// the parent before. So a pass that read the parent earlier has an event's time to create what it knows of, and the next event
+    /// finds that.
     fn end(&mut self) -> Next {
         if self.is_over || self.intent != Intent::Apply {
             return Next::Done;
         }
-        if self.stopped.is_none() {
+        if self.stopped.is_none() && !self.has_written_parent {
             let (kinds, namespaces): (_, BTreeSet<_>) =
                 self.members.iter().map(|member| place(&member.identity)).unzip();
             let namespaces = namespaces.into_iter().flatten().collect();
@@ -528,7 +530,7 @@ impl<'t> Session<'t> {
             objects: objects.collect(),
             steps: self.names,
             stopped: self.stopped,
-            is_blocked: self.is_blocked,
+            blocked_by: self.blocked_by,
             failure: self.failure,
             lacks_parent: self.lacks_parent,
         }

@@ -106,6 +106,11 @@ impl Setting<'_> {
         if self.is_stamped(&version) {
             return Live::Member(version);
         }
+        // An adapter that sets no labels, as the Go adapter, wrote it, or an entry whose labels somebody removed.
+        let is_of_adapter = || {
+            let has = |key| version.annotation(key).is_some();
+            has(keys::GENERATION) && !has(keys::DIGEST) && !has(keys::DELETION)
+        };
         // An object that only lost labels of its owner is nobody's, and may be adopted again.
         let is_of_others = || {
             keys::OWNERSHIP_LABELS
@@ -126,6 +131,9 @@ impl Setting<'_> {
                  disown that set first"
             )),
             Some(other) if other != self.set => Some(format!("the set `{other}`")),
+            Some(_) | None if is_of_adapter() => {
+                Some(format!("an adapter that sets no labels, as its annotation `{}` says", keys::GENERATION))
+            }
             Some(_) | None => None,
         };
         Live::Other(version, owner)

@@ -24,11 +24,13 @@
 //! | A6 | absent | create |
 //! | A7 | no member, and its policy does not adopt it | fail |
 //! | A8 | no member | update |
-//! | A9 | written once, and there | skip |
+//! | A9 | written once, and goes as it says | skip |
 //! | A10 | changed in its content, and its policy recreates it | recreate |
 //! | A11 | changed | update |
 //! | A12 | to be applied again | update |
 //! | A13 | as it was applied | skip |
+//!
+//! An object that is written once changes only in what it says of its own deletion.
 
 use std::fmt;
 
@@ -72,6 +74,8 @@ pub struct Wanted<'a> {
     pub is_to_be_purged: bool,
     /// Whether the time is over for which the object is not applied again.
     pub is_due_again: bool,
+    /// Whether the member says of its deletion something else than the manifests.
+    pub goes_otherwise: bool,
 }
 
 /// The object of an identity on the cluster.
@@ -125,6 +129,8 @@ pub enum UpdateReason {
     Adopted,
     /// It was written from another rendered object.
     Changed,
+    /// It is written once, and is to go otherwise than it says: only that is written.
+    Departure,
     /// It was last written so long ago that others may have changed it.
     DueAgain,
 }
@@ -182,7 +188,7 @@ crate::row::table! {
     Absent, "A6", "absent";
     Taken, "A7", "no member, and its policy does not adopt it";
     Adopt, "A8", "no member";
-    Once, "A9", "written once, and there";
+    Once, "A9", "written once, and goes as it says";
     Recreate, "A10", "changed in its content, and its policy recreates it";
     Changed, "A11", "changed";
     DueAgain, "A12", "to be applied again";
@@ -272,6 +278,9 @@ fn apply(situation: &Situation<'_>, wanted: &Wanted<'_>) -> (Row, Decision) {
         Found::Member { digest, .. } => digest,
     };
     if wanted.policies.reconcile == Reconcile::Once && digest == Some(ONCE) {
+        if wanted.goes_otherwise {
+            return (Row::Changed, Decision::Update(UpdateReason::Departure));
+        }
         return skip(Row::Once, SkipReason::Once);
     }
     if digest != Some(wanted.digest) {
@@ -309,6 +318,7 @@ impl fmt::Display for Decision {
             Self::Create => f.write_str("create"),
             Self::Update(UpdateReason::Adopted) => f.write_str("update: the bundle takes it over"),
             Self::Update(UpdateReason::Changed) => f.write_str("update: its manifest renders to another object"),
+            Self::Update(UpdateReason::Departure) => f.write_str("update: its delete policy or delete order changed"),
             Self::Update(UpdateReason::DueAgain) => f.write_str("update: its time to be applied again has come"),
             Self::Recreate => f.write_str("recreate: its manifest renders to another object"),
             Self::Delete(DeleteReason::BundleDeleted) => f.write_str("delete: the bundle is deleted"),

@@ -62,8 +62,8 @@ pub enum BundleAnswer {
     Read(Vec<Observation>),
     /// What became of the commands.
     Written(Vec<Executed>),
-    /// What was found, in words; none where there is nothing of others.
-    Inspected(Vec<Result<Option<String>, WriteError>>),
+    /// The first object of others; none where there is nothing of others.
+    Inspected(Vec<Result<Option<Identity>, WriteError>>),
 }
 
 /// A bundle whose turn it is.
@@ -86,6 +86,10 @@ pub(super) struct Turn<'t> {
     left: Option<Vec<Observation>>,
 }
 
+/// What to do if the members of a bundle that is to go can never be listed.
+const GONE_FOR_GOOD: &str = "; nothing is deleted before it is known; if what serves the kind is gone for good, delete its \
+                             APIService or definition";
+
 #[derive(Debug)]
 enum Stage<'t> {
     /// The members are still to be read.
@@ -107,12 +111,14 @@ struct Beginning<'t> {
 }
 
 impl Beginning<'_> {
-    /// Whether a wanted API service has a server of the bundle serve this kind. While that server is away, the bundle is not: it may
-    /// hold what repairs the server.
+    /// Whether a wanted API service has a server of the bundle serve this kind, or a wanted definition has one convert it. While that
+    /// server is away, the bundle is not: it may hold what repairs the server.
     fn serves(&self, kind: &GroupVersionKind) -> bool {
         let kind = GroupKind::new(&kind.group, &kind.kind);
-        let mut services = self.rendered.iter().filter(|rendered| rendered.identity.kind.is_api_service());
-        services.any(|rendered| {
+        let is_converted =
+            |object: &Value| object.pointer("/spec/conversion/strategy").is_some_and(|it| it == "Webhook");
+        let is_served = |it: &&Rendered| it.identity.kind.is_api_service() || is_converted(&it.draft.object);
+        self.rendered.iter().filter(is_served).any(|rendered| {
             TypePattern::introduced_by(&rendered.identity.kind, &rendered.draft.object)
                 .is_some_and(|types| types.matches(&kind))
         })
@@ -238,7 +244,8 @@ impl<'t> Planner<'t> {
         let rendered = if is_rendered { self.rendered(bundle, &setting, scope) } else { Ok(Vec::new()) };
         let rendered = match rendered {
             Ok(rendered) => rendered,
-            // A bundle whose manifests never rendered has neither a parent nor members.
+            // A bundle whose manifests never rendered has neither a parent nor members. Nothing tells where members would be if
+            // somebody deleted the parent: the sweeper finds them.
             Err(_) if intent != Intent::Apply && live.is_none() => return Ok(None),
             Err(failure) => return Err(failure),
         };
@@ -434,10 +441,11 @@ impl Turn<'_> {
                             found.unread.insert(GroupKind::new(&query.kind.group, &query.kind.kind), cause);
                         }
                         Observation::Unknown(cause) => {
-                            let message = format!(
-                                "failed to list the bundle's objects of the kind {}: {cause}; `hyperfleet-adapter rbac` prints the rights that this takes",
-                                query.kind
-                            );
+                            let is_to_go = self.intent == Intent::Delete;
+                            let cure = if is_to_go { GONE_FOR_GOOD } else { "" };
+                            let kind = &query.kind;
+                            let message =
+                                format!("failed to list the bundle's objects of the kind {kind}: {cause}{cure}");
                             self.stage = Stage::Unread(Failure::new(FailReason::DiscoveryFailed, message));
                             return;
                         }

@@ -172,19 +172,19 @@ impl Planner<'_> {
 
 /// Combines several refused writes into one failure: the reason of the first, and the messages of all.
 fn write_failures(refused: &[(Target, WriteError)]) -> Failure {
-    let failures: Vec<Failure> = refused.iter().map(|(_, error)| write_failure(error)).collect();
-    let reason = failures.first().map_or(FailReason::Unavailable, |failure| failure.reason);
-    let messages: Vec<String> = failures.into_iter().map(|failure| failure.message).collect();
-    Failure::new(reason, messages.join("; "))
+    let messages: Vec<String> = refused.iter().map(|(_, error)| error.to_string()).collect();
+    let (reason, cure) =
+        refused.first().map_or((FailReason::Unavailable, ""), |(_, error)| (reason(error.kind), error.kind.cure()));
+    Failure::new(reason, format!("{}; {cure}", messages.join("; ")))
 }
 
-/// What to do about a denial. The server's message, to which this text is added, names the rule.
-const DENIED_CURE: &str =
-    "; the cluster's administrators set this rule: write an object that meets it, or ask them for an exception";
-
-/// The failure of a refused write.
+/// The failure of a refused write: the server's message, and what to do about it.
 pub(crate) fn write_failure(error: &WriteError) -> Failure {
-    let reason = match error.kind {
+    Failure::new(reason(error.kind), format!("{error}; {}", error.kind.cure()))
+}
+
+fn reason(kind: WriteErrorKind) -> FailReason {
+    match kind {
         WriteErrorKind::NotFound => FailReason::NotFound,
         WriteErrorKind::AlreadyExists => FailReason::NameTaken,
         WriteErrorKind::Conflict => FailReason::Conflict,
@@ -195,7 +195,5 @@ pub(crate) fn write_failure(error: &WriteError) -> Failure {
         WriteErrorKind::Unavailable => FailReason::Unavailable,
         WriteErrorKind::Unreachable => FailReason::Unreachable,
         WriteErrorKind::DeadlineExceeded => FailReason::DeadlineExceeded,
-    };
-    let cure = if reason == FailReason::Denied { DENIED_CURE } else { "" };
-    Failure::new(reason, format!("{error}{cure}"))
+    }
 }

@@ -56,11 +56,11 @@ async fn inspections_are_answered_in_order_and_by_the_deadline() {
     let found: Vec<String> = found
         .into_iter()
         .map(|found| match found {
-            Ok(found) => found.unwrap_or_else(|| "nothing".to_owned()),
+            Ok(found) => found.map_or_else(|| "nothing".to_owned(), |it| it.to_string()),
             Err(error) => format!("{:?} ({})", error.kind, error.call),
         })
         .collect();
-    let foreign = "Job.batch team-a/a is not of this bundle";
+    let foreign = "Job.batch team-a/a";
     let hung = "DeadlineExceeded (inspect namespace hangs)";
     assert_eq!(found, [foreign, hung, "Forbidden (inspect namespace refused)", "nothing", foreign]);
 

@@ -105,8 +105,9 @@ async fn one_task_runs_on_two_destinations() {
 #[tokio::test]
 async fn calls_to_a_destination_without_transport_are_invalid() {
     let router = Router::new(Some(world()), None::<MemoryTransport>);
-    let unread = "DiscoveryFailed: failed to find at Maestro consumer spoke: no transport leads there";
-    assert_eq!(pass(&task(), &router, false).await, ["created", unread]);
+    let [created, unread] = &*pass(&task(), &router, false).await else { panic!("two entries") };
+    assert_eq!(created, "created");
+    assert!(unread.starts_with("DiscoveryFailed: failed to find at Maestro consumer spoke: no transport leads there"));
 
     let destination = Destination::Consumer("spoke".to_owned());
     let desired = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "a", "namespace": "team" } });
@@ -122,7 +123,7 @@ async fn inspections_are_about_this_cluster() {
     let namespace = Inspection::Namespace("team".to_owned());
     let router = Router::new(Some(world().with_objects([map.clone()]).unwrap()), Some(world()));
     let found = router.inspect(&namespace, &Members::default()).await.unwrap();
-    assert_eq!(found.as_deref(), Some("ConfigMap team/a is not of this bundle"));
+    assert_eq!(found.map(|it| it.to_string()).as_deref(), Some("ConfigMap team/a"));
     let router = Router::new(None::<MemoryTransport>, Some(world().with_objects([map]).unwrap()));
     let error = router.inspect(&namespace, &Members::default()).await.unwrap_err();
     assert_eq!(error.kind, WriteErrorKind::Invalid, "{error}");

@@ -16,6 +16,8 @@ pub(crate) const OWNER: &str = "hyperfleet.io/adapter";
 pub(crate) const PART_OF: &str = "applyset.kubernetes.io/part-of";
 /// The labels of a member.
 pub(crate) const LABELS: [&str; 4] = [OWNER, "hyperfleet.io/resource-id", "hyperfleet.io/resource", PART_OF];
+/// The annotation with an object's content, which every kind can have.
+pub(crate) const CONTENT: &str = "example.com/content";
 /// The label of what strangers made.
 pub(crate) const STRANGER: &str = "example.com/stranger";
 /// The kind of the bundle's own type.

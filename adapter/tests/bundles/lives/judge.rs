@@ -1,13 +1,13 @@
-//! Judges a write before it is sent, by what is on the server at that moment.
+//! Judges a write before it is sent, and what is left in the end, by what is on the server at that moment.
 //!
-//! In: the write, what is on the server, and what the life demands. Fails: with the invariant that the write would break.
+//! In: the write, what is on the server, and what the life demands. Fails: with the invariant that is broken.
 
 use std::collections::BTreeSet;
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
-use super::cluster::{Cluster, OWNER, PART_OF, is_member, is_ready, is_terminating, label};
+use super::cluster::{CONTENT, Cluster, LABELS, OWNER, PART_OF, is_member, is_ready, is_terminating, label};
 use super::life::{Kind, Shape};
 use crate::world::{ADAPTER, ENTRY, text};
 
@@ -19,7 +19,9 @@ pub(crate) enum Write<'a> {
     /// With the kind of the object.
     Create(&'a str),
     Update,
-    Patch,
+    /// Of what a member says of its own deletion, and nothing else.
+    Depart,
+    Disown,
     Delete,
 }
 
@@ -30,7 +32,10 @@ pub(crate) struct Demand {
     pub(crate) names: Vec<String>,
     pub(crate) shapes: Vec<Shape>,
     pub(crate) is_wanted: Vec<bool>,
+    /// How often the content of each object changed.
+    pub(crate) contents: Vec<u32>,
     pub(crate) is_deleting: bool,
+    pub(crate) is_disowning: bool,
 }
 
 /// When an object is applied: the order of its wave, and whether it comes late in the wave, as instances do.
@@ -51,13 +56,18 @@ impl Demand {
 
     /// Whether the object of this name is not wanted any more.
     pub(crate) fn is_to_go(&self, name: &str) -> bool {
-        self.is_deleting || !self.place(name).is_some_and(|place| self.is_wanted[place])
+        self.is_deleting || self.is_disowning || !self.place(name).is_some_and(|place| self.is_wanted[place])
     }
 
     /// The place of the namespace or type with which an object goes.
     pub(crate) fn outer(&self, place: usize) -> Option<usize> {
         let outer = self.shapes[place].kind.outer()?;
         self.shapes.iter().position(|shape| shape.kind == outer)
+    }
+
+    /// Whether an object has served, and is wanted only for that.
+    fn has_served(&self, place: usize, cluster: &Cluster) -> bool {
+        self.shapes[place].settings.purge_order.is_some() && cluster.has_served(&self.names[place])
     }
 
     fn turn(&self, place: usize) -> Turn {
@@ -69,9 +79,9 @@ impl Demand {
     /// A wanted object of an earlier turn, or of any without one, that neither is ready nor has served.
     fn unready(&self, cluster: &Cluster, before: Option<Turn>) -> Option<&str> {
         let earlier = self.wanted().filter(|it| before.is_none_or(|turn| self.turn(*it) < turn));
-        let names = earlier.map(|place| self.names[place].as_str());
         let works = |name: &str| cluster.objects.get(name).is_some_and(|object| is_member(object) && is_ready(object));
-        names.into_iter().find(|name| !works(name) && !cluster.has_served(name))
+        let mut unready = earlier.filter(|place| !works(&self.names[*place]) && !self.has_served(*place, cluster));
+        unready.next().map(|place| self.names[place].as_str())
     }
 
     /// Fails unless everything is there that comes before an object.
@@ -85,7 +95,7 @@ impl Demand {
 }
 
 /// The delete policy and the delete order with which a member was written last.
-fn departure(object: &Value) -> Result<(&str, i16)> {
+pub(crate) fn departure(object: &Value) -> Result<(&str, i16)> {
     let annotations = &object["metadata"]["annotations"];
     let said = annotations["hyperfleet.io/deletion"].as_str().context("no annotation `deletion`")?;
     let (policy, rest) = said.split_once(',').context("no order")?;
@@ -124,7 +134,7 @@ pub(crate) fn judge_strangers(made: &BTreeSet<String>, cluster: &Cluster) -> Res
 }
 
 fn judge_parent(write: Write<'_>, cluster: &Cluster) -> Result<()> {
-    if matches!(write, Write::Delete) {
+    if matches!(write, Write::Delete | Write::Disown) {
         let left: Vec<_> = cluster.members().map(|(name, _)| name).collect();
         ensure!(left.is_empty(), "{left:?} are still members");
     }
@@ -157,10 +167,22 @@ fn judge_object(write: Write<'_>, name: &str, cluster: &Cluster, demand: &Demand
             }
             demand.judge_turn(place, cluster)
         }
-        Write::Patch | Write::Delete => {
+        Write::Depart => {
             let live = live.context("there is no such object")?;
-            ensure!(is_member(live), "it is no member: {live}");
+            ensure!(is_wanted && is_member(live), "it is no wanted member: {live}");
+            let settings = &demand.shapes[place].settings;
+            ensure!(settings.reconcile == "once", "it is not written once, but {}", settings.reconcile);
+            ensure!(departure(live)? != (settings.delete, settings.delete_order), "it says so already");
+            demand.judge_turn(place, cluster)
+        }
+        Write::Disown | Write::Delete => {
+            let live = live.context("there is no such object")?;
+            // One that lost a label of its owner is still to lose the others with a disowned bundle.
+            let is_ours = is_member(live) || demand.is_disowning && label(live, PART_OF).is_some();
+            ensure!(is_ours, "it is no member: {live}");
             match write {
+                Write::Delete if demand.is_disowning => anyhow::bail!("it is handed over"),
+                _ if demand.is_disowning => Ok(()),
                 Write::Delete if is_wanted => judge_renewal(place, cluster, demand),
                 _ if is_wanted => anyhow::bail!("it is wanted"),
                 _ => judge_removal(write, name, live, cluster, demand),
@@ -187,7 +209,7 @@ fn judge_adoption(policy: &str, live: &Value, cluster: &Cluster) -> Result<()> {
 /// Judges the deletion of a wanted object.
 fn judge_renewal(place: usize, cluster: &Cluster, demand: &Demand) -> Result<()> {
     let settings = &demand.shapes[place].settings;
-    if let Some(purge) = settings.purge_order.filter(|_| cluster.has_served(&demand.names[place])) {
+    if let Some(purge) = settings.purge_order.filter(|_| demand.has_served(place, cluster)) {
         let unready = demand.unready(cluster, Some((purge.max(settings.apply_order) + 1, false)));
         ensure!(unready.is_none(), "it is purged before {unready:?} is ready");
         return Ok(());
@@ -201,7 +223,7 @@ fn judge_removal(write: Write<'_>, name: &str, live: &Value, cluster: &Cluster, 
     let (policy, _) = departure(live)?;
     let is_kept =
         policy == "orphan" || policy == if demand.is_deleting { "orphan-on-delete" } else { "orphan-on-apply" };
-    ensure!(is_kept == matches!(write, Write::Patch), "its policy is {policy}");
+    ensure!(is_kept == matches!(write, Write::Disown), "its policy is {policy}");
     if !demand.is_deleting {
         let unready = demand.unready(cluster, None);
         ensure!(unready.is_none(), "something leaves before {unready:?} is ready");
@@ -214,6 +236,55 @@ fn judge_removal(write: Write<'_>, name: &str, live: &Value, cluster: &Cluster, 
     if !is_kept {
         let taken: Vec<&str> = cluster.inside(live).map(|object| text(object, "/metadata/name")).collect();
         ensure!(taken.is_empty(), "{taken:?} would go with it");
+    }
+    Ok(())
+}
+
+/// Judges a bundle at rest that is to be applied, once nobody is in its way. `why` says what it waits for.
+pub(crate) fn judge_rest(cluster: &Cluster, demand: &Demand, why: &str) -> Result<()> {
+    let is_taken = |place: &usize| {
+        let live = cluster.objects.get(&demand.names[*place]);
+        live.is_some_and(|object| !is_member(object)) && !demand.has_served(*place, cluster)
+    };
+    if let Some(taken) = demand.wanted().find(is_taken) {
+        ensure!(!why.is_empty(), "{} is somebody else's, and nothing is said of it", demand.names[taken]);
+        return Ok(());
+    }
+    ensure!(why.is_empty(), "nobody is in its way, but: {why}");
+    for (member, _) in cluster.members() {
+        ensure!(!demand.is_to_go(member), "{member} is not wanted, and still a member");
+    }
+    for place in demand.wanted().filter(|place| !demand.has_served(*place, cluster)) {
+        let (name, settings) = (&demand.names[place], &demand.shapes[place].settings);
+        let live = cluster.objects.get(name).with_context(|| format!("{name} is not there"))?;
+        let content = live["metadata"]["annotations"][CONTENT].as_str().unwrap_or_default();
+        let is_content = *content == demand.contents[place].to_string();
+        ensure!(is_content || settings.reconcile == "once", "{name} has another content: {live}");
+        let goes = departure(live)?;
+        ensure!(goes == (settings.delete, settings.delete_order), "{name} is to go by {settings:?}, and says {goes:?}");
+    }
+    Ok(())
+}
+
+/// Judges what a deleted bundle has left, of which it created some.
+pub(crate) fn judge_remains(cluster: &Cluster, created: impl Fn(&Value) -> bool) -> Result<()> {
+    ensure!(cluster.parent.is_none(), "the parent is still there");
+    for (name, object) in &cluster.objects {
+        ensure!(!is_member(object), "{name} is still a member");
+        ensure!(!created(object), "{name} was created, and is left: {object}");
+        ensure!(label(object, OWNER) != Some(ADAPTER), "{name} is left as the adapter's: {object}");
+    }
+    Ok(())
+}
+
+/// Judges what a disowned bundle has left: nothing by which somebody would take an object for the adapter's.
+pub(crate) fn judge_handover(cluster: &Cluster) -> Result<()> {
+    let parent = cluster.parent.as_ref().context("the parent is gone")?;
+    ensure!(label(parent, DISOWNED).is_some(), "the parent is not disowned: {parent}");
+    for (name, object) in &cluster.objects {
+        let is_anothers = label(object, OWNER).is_some_and(|owner| owner != ADAPTER);
+        let left = LABELS.into_iter().find(|key| label(object, key).is_some());
+        ensure!(is_anothers || left.is_none(), "{name} is left with the label {left:?}: {object}");
     }
     Ok(())
 }

@@ -131,8 +131,10 @@ pub(crate) struct Life {
     /// interruptions.
     pub(crate) is_twin: bool,
     pub(crate) steps: Vec<Step>,
-    /// The steps after the API resource was deleted.
-    pub(crate) deletion: Vec<Step>,
+    /// The steps after the API resource was deleted, or the bundle disowned.
+    pub(crate) end: Vec<Step>,
+    /// Whether the bundle is disowned in the end, and not deleted.
+    pub(crate) is_disowned: bool,
 }
 
 fn settings() -> impl Strategy<Value = Settings> {
@@ -215,20 +217,24 @@ fn step(act: impl Strategy<Value = Act>, likely: f64) -> impl Strategy<Value = S
     (vec(act, 0..5), weighted(likely, interruption)).prop_map(|(acts, interruption)| Step { acts, interruption })
 }
 
-fn life() -> impl Strategy<Value = Life> {
-    (shapes(), any::<bool>()).prop_flat_map(|(shapes, is_twin)| {
+fn life(is_disowned: bool) -> impl Strategy<Value = Life> {
+    (shapes(), any::<bool>()).prop_flat_map(move |(shapes, is_twin)| {
         let likely = if is_twin { 0.8 } else { 0.4 };
         let steps = vec(step(act(), likely), 1..6);
         // Nothing is rendered any more.
-        let deletion = vec(step(act_on_an_object(), likely), 0..4);
-        (Just(shapes), Just(is_twin), steps, deletion).prop_map(|(shapes, is_twin, steps, deletion)| Life {
+        let end = vec(step(act_on_an_object(), likely), 0..4);
+        (Just(shapes), Just(is_twin), steps, end).prop_map(move |(shapes, is_twin, steps, end)| Life {
             shapes,
             is_twin,
             steps,
-            deletion,
+            end,
+            is_disowned,
         })
     })
 }
+
+/// Of how many lives one ends with the bundle disowned.
+const DISOWNED: u32 = 5;
 
 /// The n-th life of a seed, with its smaller variants.
 pub(crate) fn tree(seed: u32, number: u32) -> Result<impl ValueTree<Value = Life>> {
@@ -236,5 +242,5 @@ pub(crate) fn tree(seed: u32, number: u32) -> Result<impl ValueTree<Value = Life
     bytes[..4].copy_from_slice(&seed.to_le_bytes());
     bytes[4..8].copy_from_slice(&number.to_le_bytes());
     let mut runner = TestRunner::new_with_rng(Config::default(), TestRng::from_seed(RngAlgorithm::ChaCha, &bytes));
-    life().new_tree(&mut runner).map_err(|reason| anyhow!("{reason}"))
+    life(number % DISOWNED == DISOWNED - 1).new_tree(&mut runner).map_err(|reason| anyhow!("{reason}"))
 }

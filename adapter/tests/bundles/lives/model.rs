@@ -3,22 +3,20 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result};
 use lifecycle_e2e::fault::{Fault, When};
 use serde_json::{Value, json};
 
-use super::cluster::{OWNER, Site, THING, is_member, label};
-use super::judge::{Demand, judge_strangers};
+use super::cluster::{CONTENT, Site, THING};
+use super::judge::{Demand, judge_handover, judge_remains, judge_rest, judge_strangers};
 use super::life::{Interruption, Kind, Life, Settings, Shape, Step};
 use super::witness::Witness;
 use crate::breaking::Breaking;
 use crate::state::neutral;
-use crate::world::{ADAPTER, World, annotated, definition};
+use crate::world::{World, annotated, definition};
 
 /// How many passes a bundle may need to come to rest. One that needs more never does.
 const PATIENCE: usize = 16;
-/// The annotation with an object's content, which every kind can have.
-pub(crate) const CONTENT: &str = "example.com/content";
 
 /// A life under way.
 pub(crate) struct Model {
@@ -26,7 +24,6 @@ pub(crate) struct Model {
     pub(crate) site: Site,
     pub(crate) witness: Witness,
     pub(crate) demand: Demand,
-    pub(crate) contents: Vec<u32>,
     /// The UIDs of what strangers made, and did not take away.
     pub(crate) strangers: BTreeSet<String>,
     /// What happened so far, to print.
@@ -46,8 +43,14 @@ impl Model {
         let names = shapes.iter().enumerate().map(|(place, shape)| site.name(place, shape.kind)).collect();
         let mut model = Self {
             witness: Witness::new(world.transport.clone(), world.client.clone(), site.clone()),
-            contents: vec![0; shapes.len()],
-            demand: Demand { names, is_wanted: vec![true; shapes.len()], shapes, is_deleting: false },
+            demand: Demand {
+                names,
+                is_wanted: vec![true; shapes.len()],
+                contents: vec![0; shapes.len()],
+                shapes,
+                is_deleting: false,
+                is_disowning: false,
+            },
             strangers: BTreeSet::new(),
             journal: String::new(),
             world,
@@ -82,7 +85,7 @@ impl Model {
 
     pub(crate) fn manifest(&self, place: usize) -> Value {
         let (shape, name) = (&self.demand.shapes[place], &self.demand.names[place]);
-        let content = self.contents[place];
+        let content = self.demand.contents[place];
         let mut object = match shape.kind {
             Kind::Map | Kind::Content => self.world.map(name, &content.to_string()),
             Kind::Secret => self.world.secret(name),
@@ -116,7 +119,7 @@ impl Model {
         self.world.manifests = self.demand.wanted().map(|place| self.manifest(place)).collect();
         // No manifest at all is a mistake in a task; one that renders to nothing is none.
         self.world.manifests.push(json!("# that is all"));
-        self.world.is_deleting = self.demand.is_deleting;
+        (self.world.is_deleting, self.world.is_disowning) = (self.demand.is_deleting, self.demand.is_disowning);
         self.witness.expect(self.demand.clone());
         let last = if let Some(Interruption::Crash(calls)) = interruption { calls } else { usize::MAX };
         let lost = match interruption {
@@ -201,45 +204,20 @@ impl Model {
             self.demand.is_wanted[place] &= stays;
         }
         self.come_to_its_end().await?;
-        let cluster = self.witness.cluster().await?;
-        let is_taken = |name: &&String| {
-            let live = cluster.objects.get(*name);
-            live.is_some_and(|object| !is_member(object)) && !cluster.has_served(name)
-        };
-        let names = &self.demand.names;
-        if let Some(taken) = self.demand.wanted().map(|place| &names[place]).find(is_taken) {
-            ensure!(!self.world.why().is_empty(), "{taken} is somebody else's, and nothing is said of it");
-            return Ok(());
-        }
-        ensure!(self.world.why().is_empty(), "nobody is in its way, but: {}", self.world.why());
-        for (member, _) in cluster.members() {
-            ensure!(!self.demand.is_to_go(member), "{member} is not wanted, and still a member");
-        }
-        for place in self.demand.wanted() {
-            let (name, settings) = (&names[place], &self.demand.shapes[place].settings);
-            if cluster.has_served(name) {
-                continue;
-            }
-            let live = cluster.objects.get(name).with_context(|| format!("{name} is not there"))?;
-            let content = live["metadata"]["annotations"][CONTENT].as_str().unwrap_or_default();
-            let is_content = *content == self.contents[place].to_string();
-            ensure!(is_content || settings.reconcile == "once", "{name} has another content: {live}");
-        }
-        Ok(())
+        judge_rest(&self.witness.cluster().await?, &self.demand, &self.world.why())
     }
 
-    /// Judges what a deleted bundle has left.
+    /// Judges what a bundle has left that was deleted or disowned.
     async fn judge_remains(&mut self) -> Result<()> {
         self.rest().await?;
         self.come_to_its_end().await?;
         let cluster = self.witness.cluster().await?;
-        ensure!(cluster.parent.is_none(), "the parent is still there: {}", self.world.why());
-        for (name, object) in &cluster.objects {
-            ensure!(!is_member(object), "{name} is still a member");
-            ensure!(!self.witness.has_created(object), "{name} was created, and is left: {object}");
-            ensure!(label(object, OWNER) != Some(ADAPTER), "{name} is left as the adapter's: {object}");
-        }
-        Ok(())
+        let judged = if self.demand.is_disowning {
+            judge_handover(&cluster)
+        } else {
+            judge_remains(&cluster, |object| self.witness.has_created(object))
+        };
+        judged.with_context(|| format!("in the end: {}", self.world.why()))
     }
 
     /// Lives a life. Returns what is on the server after each step of a twin.
@@ -249,9 +227,9 @@ impl Model {
             states.extend(self.step(step, life.is_twin, is_disturbed).await?);
         }
         self.judge_end().await?;
-        self.demand.is_deleting = true;
-        writeln!(self.journal, "the API resource is deleted")?;
-        for step in &life.deletion {
+        (self.demand.is_deleting, self.demand.is_disowning) = (!life.is_disowned, life.is_disowned);
+        writeln!(self.journal, "{}", if life.is_disowned { "it is disowned" } else { "the API resource is deleted" })?;
+        for step in &life.end {
             states.extend(self.step(step, life.is_twin, is_disturbed).await?);
         }
         self.judge_remains().await?;

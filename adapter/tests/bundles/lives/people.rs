@@ -7,10 +7,12 @@ use kube::api::{DeleteParams, PostParams};
 use serde_json::{Map, Value, json};
 
 use super::cluster::{
-    Cluster, LABELS, OWNER, PART_OF, STRANGER, Site, THING, is_inside, is_member, is_observable, is_terminating, label,
+    CONTENT, Cluster, LABELS, OWNER, PART_OF, STRANGER, Site, THING, is_inside, is_member, is_observable,
+    is_terminating, label,
 };
+use super::judge::departure;
 use super::life::{Act, Kind, Mark};
-use super::model::{CONTENT, Model};
+use super::model::Model;
 use crate::world::{ENTRY, api, text};
 
 /// What the server writes into the metadata of an object, and what holds the object.
@@ -41,7 +43,7 @@ impl Model {
         let count = self.demand.shapes.len();
         let cluster = self.witness.cluster().await?;
         match act {
-            Act::Change(place) => self.contents[place % count] += 1,
+            Act::Change(place) => self.demand.contents[place % count] += 1,
             Act::Toggle(place) => self.demand.is_wanted[place % count] ^= true,
             Act::Reset(place, settings) => self.reset(place % count, settings),
             Act::Wait => self.world.now += jiff::SignedDuration::from_mins(61),
@@ -193,7 +195,9 @@ impl Model {
                 }
             }
             let has_digest = object["metadata"]["annotations"].get("hyperfleet.io/digest").is_some();
-            if label(object, PART_OF).is_some() && !(is_member(object) && has_digest) {
+            // A disowned bundle loses all of its marks without help.
+            let is_lost = label(object, PART_OF).is_some() && !(is_member(object) && has_digest);
+            if is_lost && !self.demand.is_disowning {
                 self.witness.give_away(object);
                 self.strip(name).await?;
             }
@@ -209,6 +213,15 @@ impl Model {
         let cluster = self.witness.cluster().await?;
         let going = cluster.members().filter(|(name, _)| self.demand.is_to_go(name)).map(|(_, object)| object);
         let going: Vec<&Value> = going.collect();
+        // An instance that is to stay keeps its type, until somebody lets it go.
+        let is_asked = self.world.why().contains("is to stay, but would go with");
+        for instance in going.iter().filter(|it| is_asked && it["kind"] == THING && !is_terminating(it)) {
+            let (_, order) = departure(instance)?;
+            let said = text(instance, "/metadata/annotations/hyperfleet.io~1deletion");
+            let goes = format!("delete,{order},{}", said.splitn(3, ',').nth(2).unwrap_or_default());
+            let annotations = json!({ "annotations": { "hyperfleet.io/deletion": goes } });
+            self.merge(text(instance, "/metadata/name"), annotations).await?;
+        }
         for object in cluster.objects.values().chain(&cluster.strangers) {
             let is_theirs = label(object, STRANGER).is_some() || !is_member(object);
             if is_theirs && !is_terminating(object) && going.iter().any(|outer| is_inside(object, outer)) {

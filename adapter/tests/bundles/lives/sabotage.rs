@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::cluster::{Cluster, LABELS, OWNER, STRANGER, THING};
-use super::judge::{Demand, Write, judge, judge_strangers};
+use super::cluster::{CONTENT, Cluster, LABELS, OWNER, STRANGER, THING};
+use super::judge::{Demand, Write, judge, judge_handover, judge_remains, judge_rest, judge_strangers};
 use super::life::{Kind, Settings, Shape};
 use crate::world::{ADAPTER, ENTRY};
 
@@ -45,7 +45,9 @@ impl Case {
         for (name, ..) in OBJECTS {
             cluster.add(member(name));
         }
-        Self { demand: Demand { names, shapes, is_wanted, is_deleting: false }, cluster }
+        let contents = vec![0; OBJECTS.len()];
+        let demand = Demand { names, shapes, is_wanted, contents, is_deleting: false, is_disowning: false };
+        Self { demand, cluster }
     }
 
     fn place(&self, name: &str) -> usize {
@@ -101,7 +103,7 @@ fn member(name: &str) -> Value {
         "kind": kind,
         "metadata": {
             "name": name, "uid": name, "generation": 1, "namespace": if name == "content" { "team" } else { "ns" },
-            "annotations": { "hyperfleet.io/deletion": "delete,0,it" },
+            "annotations": { "hyperfleet.io/deletion": "delete,0,it", CONTENT: "0" },
         },
         "status": {
             "observedGeneration": 1,
@@ -123,7 +125,7 @@ const CREATE_INSTANCE: (Write<'_>, &str, Change) = (Write::Create(THING), "insta
 const UPDATE_MAP: (Write<'_>, &str, Change) = (Write::Update, "map", |_| ());
 const ADOPT_MAP: (Write<'_>, &str, Change) = (Write::Update, "map", |it| it.strip("map"));
 const REMOVE_MAP: (Write<'_>, &str, Change) = (Write::Delete, "map", |it| it.want("map", false));
-const DISOWN_MAP: (Write<'_>, &str, Change) = (Write::Patch, "map", |it| {
+const DISOWN_MAP: (Write<'_>, &str, Change) = (Write::Disown, "map", |it| {
     it.want("map", false);
     it.depart("map", "orphan,0,it");
 });
@@ -142,6 +144,12 @@ const REMOVE_TEAM: (Write<'_>, &str, Change) = (Write::Delete, "team", |it| {
     it.remove("content");
     it.want("content", false);
 });
+const DEPART_MAP: (Write<'_>, &str, Change) = (Write::Depart, "map", |it| {
+    it.settings("map").reconcile = "once";
+    it.depart("map", "orphan,0,it");
+});
+const HAND_OVER_MAP: (Write<'_>, &str, Change) = (Write::Disown, "map", |it| it.demand.is_disowning = true);
+const HAND_OVER_PARENT: (Write<'_>, &str, Change) = (Write::Disown, ENTRY, |it| it.cluster.objects.clear());
 const REMOVE_PARENT: (Write<'_>, &str, Change) = (Write::Delete, ENTRY, |it| it.cluster.objects.clear());
 
 const UNREADY_FOO: Change = |it| it.live("foo")["status"] = Value::Null;
@@ -199,6 +207,14 @@ fn judge_notices_each_broken_invariant_and_allows_the_same_write_otherwise() {
         (REMOVE_TYPE, |it| it.intrude(THING, "elsewhere", false), "[\"foreign\"] would go with it"),
         (REMOVE_TYPE, |it| it.intrude(THING, "elsewhere", true), "[\"foreign\"] would go with it"),
         (REMOVE_PARENT, |it| it.cluster.add(member("map")), "[\"map\"] are still members"),
+        (HAND_OVER_PARENT, |it| it.cluster.add(member("map")), "[\"map\"] are still members"),
+        (HAND_OVER_MAP, |it| it.strip("map"), "it is no member"),
+        (DEPART_MAP, UNREADY_FOO, "Some(\"foo\") is not ready"),
+        (DEPART_MAP, |it| it.depart("map", "delete,0,it"), "it says so already"),
+        (DEPART_MAP, |it| it.settings("map").reconcile = "on-object-change", "it is not written once"),
+        (DEPART_MAP, |it| it.want("map", false), "it is no wanted member"),
+        (DEPART_MAP, |it| it.strip("map"), "it is no wanted member"),
+        (REMOVE_MAP, |it| it.demand.is_disowning = true, "it is handed over"),
     ];
     for ((write, name, allow), breaks, words) in rows {
         let mut case = Case::new();
@@ -223,4 +239,79 @@ fn judge_notices_what_strangers_lost() {
     case.cluster.strangers[0]["metadata"]["deletionTimestamp"] = json!("now");
     let verdict = judge_strangers(&made, &case.cluster).map_err(|error| error.to_string());
     assert_eq!(verdict, Err("what strangers made is gone: [\"foreign\"]".to_owned()));
+}
+
+/// The words of an error; empty if there is none.
+fn words(verdict: anyhow::Result<()>) -> String {
+    verdict.err().map(|error| format!("{error:#}")).unwrap_or_default()
+}
+
+#[test]
+fn judge_notices_what_is_wrong_with_a_bundle_at_rest() {
+    let rows: [(Change, &str, &str); 9] = [
+        (|_| (), "", ""),
+        (|it| it.remove("map"), "", "map is not there"),
+        (|it| it.live("map")["metadata"]["annotations"][CONTENT] = json!("1"), "", "map has another content"),
+        (|it| it.depart("map", "orphan,0,it"), "", "map is to go by"),
+        (|it| it.depart("map", "delete,1,it"), "", "map is to go by"),
+        (|it| it.want("map", false), "", "map is not wanted, and still a member"),
+        (|it| it.strip("map"), "", "map is somebody else's, and nothing is said of it"),
+        (|it| it.strip("map"), "map is taken", ""),
+        (|_| (), "something", "nobody is in its way, but: something"),
+    ];
+    for (number, (change, why, expected)) in rows.into_iter().enumerate() {
+        let mut case = Case::new();
+        change(&mut case);
+        let found = words(judge_rest(&case.cluster, &case.demand, why));
+        assert!(found.is_empty() == expected.is_empty() && found.starts_with(expected), "row {number}: {found}");
+    }
+    // What has served need not be there, but what is to stay from now on does.
+    let (_, _, serve) = PURGE_MAP;
+    let mut case = Case::new();
+    serve(&mut case);
+    case.remove("map");
+    assert_eq!(words(judge_rest(&case.cluster, &case.demand, "")), "");
+    case.settings("map").purge_order = None;
+    assert_eq!(words(judge_rest(&case.cluster, &case.demand, "")), "map is not there");
+}
+
+#[test]
+fn judge_notices_what_a_bundle_left() {
+    let rows: [(Change, &str, &str); 6] = [
+        (|it| it.cluster.objects.clear(), "", "the parent is not disowned"),
+        (|it| it.cluster.add(member("map")), "map is still a member", "map is left with the label"),
+        (|it| it.strip("map"), "map was created, and is left", ""),
+        (
+            |it| it.live("map")["metadata"]["labels"] = json!({ OWNER: ADAPTER }),
+            "map was created",
+            "map is left with the label",
+        ),
+        (
+            |it| it.live("other")["metadata"]["labels"] = json!({ OWNER: ADAPTER }),
+            "other is left as the adapter's",
+            "other is left",
+        ),
+        (|it| it.live("other")["metadata"]["labels"] = json!({ OWNER: "another" }), "", ""),
+    ];
+    for (number, (change, deleted, disowned)) in rows.into_iter().enumerate() {
+        let mut case = Case::new();
+        case.cluster.objects.clear();
+        change(&mut case);
+        let parent = case.cluster.parent.take();
+        let found = words(judge_remains(&case.cluster, |object| {
+            object["metadata"]["uid"] == "map" || object["metadata"]["uid"] == Value::Null && number < 4
+        }));
+        assert!(found.is_empty() == deleted.is_empty() && found.starts_with(deleted), "row {number}: {found}");
+        case.cluster.parent = parent;
+        if number > 0 {
+            case.parent()["metadata"]["labels"]["hyperfleet.io/disowned"] = json!("c1");
+        }
+        let found = words(judge_handover(&case.cluster));
+        assert!(found.is_empty() == disowned.is_empty() && found.starts_with(disowned), "row {number}: {found}");
+    }
+    let mut case = Case::new();
+    case.cluster.objects.clear();
+    assert_eq!(words(judge_remains(&case.cluster, |_| false)), "the parent is still there");
+    case.cluster.parent = None;
+    assert_eq!(words(judge_handover(&case.cluster)), "the parent is gone");
 }

@@ -10,6 +10,7 @@ use anyhow::{Context as _, Result, ensure};
 use hyperfleet_adapter::transport::kubernetes::KubernetesTransport;
 use hyperfleet_adapter::transport::{Deletion, Transport};
 use kube::Client;
+use lifecycle_core::bundle::identity::Identity;
 use lifecycle_core::bundle::session::{Inspection, Members};
 use lifecycle_core::destination::Destination;
 use lifecycle_core::observation::{Query, Version};
@@ -101,7 +102,7 @@ impl Transport for Witness {
         self.wire.find_in_any_version(query).await
     }
 
-    async fn inspect(&self, inspection: &Inspection, members: &Members) -> Result<Option<String>, WriteError> {
+    async fn inspect(&self, inspection: &Inspection, members: &Members) -> Result<Option<Identity>, WriteError> {
         self.wire.inspect(inspection, members).await
     }
 
@@ -138,11 +139,14 @@ impl Transport for Witness {
     }
 
     async fn patch(&self, document: &Value, target: &Target) -> Result<Option<Value>, WriteError> {
-        self.judge(Write::Patch, &target.name).await;
+        let is_disowning = document.pointer("/metadata/labels").is_some();
+        self.judge(if is_disowning { Write::Disown } else { Write::Depart }, &target.name).await;
         let answer = self.wire.patch(document, target).await;
         self.note("patch", &target.name, &answer);
         // Only the policy has an object disowned, as the judge made sure.
-        self.record().created.remove(&target.uid);
+        if is_disowning {
+            self.record().created.remove(&target.uid);
+        }
         answer
     }
 

@@ -1,6 +1,7 @@
 //! Sorts what the lists of a bundle's kinds found: members, wanted or not. Copies that others made are left out.
 //!
-//! In: the rendered objects, and the live objects with the set's label. Out: [`Gathered`]. Nothing here fails.
+//! In: what the bundle is to become, the rendered objects, and the live objects with the set's label. Out: [`Gathered`]. Nothing
+//! here fails.
 
 use std::collections::HashMap;
 
@@ -8,6 +9,7 @@ use crate::bundle::applyset;
 use crate::bundle::identity::Identity;
 use crate::bundle::member::{Live, Member, Rendered};
 use crate::bundle::setting::{Kinship, Setting};
+use crate::bundle::table::Intent;
 use crate::id::GroupVersionKind;
 use crate::object_ref::ObjectRef;
 use crate::observation::Version;
@@ -16,12 +18,12 @@ use crate::observation::Version;
 pub(super) struct Gathered {
     /// The rendered objects, and the members that are no longer rendered.
     pub(super) members: Vec<Member>,
-    /// A member that lost one of the marks by which it is found again, in words.
+    /// A member that lost one of the marks by which it is found again, in words; none if all are disowned, which takes nothing away.
     pub(super) lost: Option<String>,
 }
 
 /// Sorts what was found.
-pub(super) fn gather(setting: &Setting<'_>, rendered: Vec<Rendered>, found: Vec<Version>) -> Gathered {
+pub(super) fn gather(setting: &Setting<'_>, intent: Intent, rendered: Vec<Rendered>, found: Vec<Version>) -> Gathered {
     let mut unmatched: HashMap<Identity, (usize, GroupVersionKind, Version)> = HashMap::with_capacity(found.len());
     for (place, version) in found.into_iter().enumerate() {
         let object = ObjectRef::of(version.object());
@@ -41,6 +43,10 @@ pub(super) fn gather(setting: &Setting<'_>, rendered: Vec<Rendered>, found: Vec<
     let mut lost = None;
     for (identity, (_, kind, version)) in unmatched {
         match setting.kinship(&version, &identity) {
+            // What is disowned must not keep the marks that it has left: the sweeper would take it for the adapter's.
+            Kinship::Lost(_) if intent == Intent::Disown => {
+                members.push(Member::unwanted(identity, kind, Live::Member(version)));
+            }
             Kinship::Member => members.push(Member::unwanted(identity, kind, Live::Member(version))),
             Kinship::Lost(mark) => {
                 lost = Some(format!(

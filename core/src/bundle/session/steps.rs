@@ -9,12 +9,15 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::Inspection;
+use crate::bundle::departure::Departure;
 use crate::bundle::identity::GroupKind;
 use crate::bundle::member::Member;
 use crate::bundle::order::managed::{ManagedTypes, TypePattern};
 use crate::bundle::order::{Place, Wave, waves};
+use crate::bundle::policy::Delete;
 use crate::bundle::setting::Setting;
 use crate::bundle::table::Intent;
+use crate::keys;
 
 /// What happens to the objects of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,9 +111,31 @@ impl Planning<'_> {
             return None;
         }
         let named = named.iter().cloned().map(|types| Ok(Inspection::Instances(types)));
-        let questions = named.chain(going.into_iter().filter_map(|member| self.instances(member)));
+        let of_types = going.into_iter().filter_map(|member| {
+            let question = self.instances(member)?;
+            Some(self.kept_instance(member, &question).map_or(question, Err))
+        });
+        let questions = named.chain(of_types);
         let step = Step::new("deletion guard".to_owned(), Act::Remove, Vec::new()).after(questions);
         (!step.inspections.is_empty() || step.obstacle.is_some()).then_some(step)
+    }
+
+    /// An instance that is to stay although its type is to go with it, in words. Once it were disowned, the type would wait for it
+    /// for ever.
+    fn kept_instance(&self, outer: &Member, question: &Question) -> Option<String> {
+        let Ok(Inspection::Instances(types)) = question else { return None };
+        let mut staying = self.members.iter().filter(|inner| inner.exists() && !inner.is_terminating());
+        let inner = staying.find(|inner| types.matches(&inner.identity.kind) && !inner.is_to_go(self.intent))?;
+        let written = |member: &Member, policy| {
+            let order = member.departure().map(|departure| departure.order).unwrap_or_default();
+            Departure { policy, order }.to_text(&member.identity)
+        };
+        let (both, neither) = (written(outer, Delete::Orphan), written(inner, Delete::Delete));
+        let (inner, outer, key) = (&inner.identity, &outer.identity, keys::DELETION);
+        Some(format!(
+            "{inner} is to stay, but would go with {outer}; write `{both}` into the annotation `{key}` of the type if that is to \
+             stay, too, or `{neither}` into that of the instance"
+        ))
     }
 
     /// Has a step wait for the first of its kinds that could not be listed.

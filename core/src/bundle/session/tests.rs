@@ -33,7 +33,7 @@ struct World {
     /// What was looked at.
     inspected: Vec<String>,
     /// What inspections find, by what they look at.
-    found: BTreeMap<String, &'static str>,
+    found: BTreeMap<String, Identity>,
     /// The call after which the pass is broken off, counted over all passes.
     crash_after: Option<usize>,
     calls: usize,
@@ -164,7 +164,7 @@ impl World {
                             Inspection::Namespace(name) => name.clone(),
                         };
                         self.inspected.push(what.clone());
-                        Ok(self.found.get(&what).map(|found| (*found).to_owned()))
+                        Ok(self.found.get(&what).cloned())
                     });
                     let found = found.collect();
                     session.inspected(found);
@@ -340,6 +340,18 @@ fn taken_name_is_adopted_if_nobody_owns_it() {
             "a updated",
         ),
         ("another set's", json!({ "labels": { applyset::PART_OF: "other" } }), "if-unowned", "a failed"),
+        (
+            "that of an adapter without labels",
+            json!({ "annotations": { keys::GENERATION: "3" } }),
+            "if-unowned",
+            "a failed",
+        ),
+        (
+            "one that lost all labels",
+            json!({ "annotations": { keys::GENERATION: "3", keys::DIGEST: "x" } }),
+            "if-unowned",
+            "a updated",
+        ),
         ("another adapter's, always adopted", foreign, "always", "a updated"),
     ] {
         let mut world = World::new(vec![map("a", &[("adoption-policy", policy)])]);

@@ -13,6 +13,7 @@ fn wanted() -> Wanted<'static> {
         is_completed: false,
         is_to_be_purged: false,
         is_due_again: false,
+        goes_otherwise: false,
     }
 }
 
@@ -291,6 +292,15 @@ fn each_situation_has_the_row_and_the_decision_of_the_table() {
             skip(SkipReason::Once),
         ),
         (
+            "the same that is to go otherwise than it says",
+            Apply,
+            with(|it| (it.policies.reconcile, it.digest, it.goes_otherwise) = (Reconcile::Once, ONCE, true)),
+            member(Some(ONCE)),
+            None,
+            Row::Changed,
+            Decision::Update(UpdateReason::Departure),
+        ),
+        (
             "an object that is from now on written once",
             Apply,
             with(|it| (it.policies.reconcile, it.digest) = (Reconcile::Once, ONCE)),
@@ -416,15 +426,17 @@ fn situation() -> impl Strategy<Value = Situation<'static>> {
         select(vec![Reconcile::OnObjectChange, Reconcile::Once]),
         select(vec![Update::Apply, Update::ApplyOverride, Update::Replace, Update::Recreate]),
     );
-    let wanted = (policies, any::<bool>(), any::<bool>(), any::<bool>());
-    let wanted =
-        wanted.prop_map(|((adoption, reconcile, update), is_completed, is_to_be_purged, is_due_again)| Wanted {
+    let wanted = (policies, any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
+    let wanted = wanted.prop_map(
+        |((adoption, reconcile, update), is_completed, is_to_be_purged, is_due_again, goes_otherwise)| Wanted {
             policies: Policies { adoption, reconcile, update, ..Policies::default() },
             digest: if reconcile == Reconcile::Once { ONCE } else { DIGEST },
             is_completed,
             is_to_be_purged,
             is_due_again,
-        });
+            goes_otherwise,
+        },
+    );
     let intent = select(vec![Intent::Apply, Intent::Delete, Intent::Disown]);
     (intent, proptest::option::of(wanted), found(), select(vec![None, Some("others")]))
         .prop_map(|(intent, wanted, found, waits_for)| Situation { intent, wanted, found, waits_for })

@@ -209,7 +209,7 @@ pub fn answer(store: &mut Store, step: BundleStep) -> BundleAnswer {
                     object.label(PART_OF) == Some(&*members.set) && members.uids.contains(uid)
                 };
                 let mut others = objects.iter().filter(|object| !is_member(object)).filter(is_inside);
-                Ok(others.next().map(|object| format!("{} is not the bundle's", ObjectRef::of(object))))
+                Ok(others.next().map(|object| Identity::from(ObjectRef::of(object))))
             };
             BundleAnswer::Inspected(inspections.iter().map(found).collect())
         }

@@ -126,7 +126,8 @@ fn failed_write_stops_later_writes_but_neither_deletions_nor_disownings() {
         ]
     );
     let message = failed.outcomes[0].failure().map(|failure| failure.message.as_str());
-    assert_eq!(message, Some("failed to create first: the server is down (HTTP 503)"));
+    let cure = "look at the server, its webhooks, and proxies in front of it";
+    assert_eq!(message, Some(&*format!("failed to create first: the server is down (HTTP 503); {cure}")));
     assert_eq!(failed.outcomes[1].reason(), "the earlier resource `first` failed");
 }
 

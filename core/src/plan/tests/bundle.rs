@@ -291,7 +291,8 @@ fn conditions_say_how_a_bundle_is() {
     let waits = "wave 1: Foo.example.io team/c: it has no condition Ready yet";
     let there = "True ObjectsApplied each object of the manifests is there, or has served";
     store.refuse.push("create b".to_owned());
-    let refused = "False Unavailable wave 0: ConfigMap team/b: failed to create b: the server is down (HTTP 503)";
+    let refused = "False Unavailable wave 0: ConfigMap team/b: failed to create b: the server is down (HTTP 503); look at the \
+                   server, its webhooks, and proxies in front of it";
     assert_eq!(said(&mut store, &[]), [refused; 2]);
     store.refuse.clear();
     assert_eq!(said(&mut store, &[]), [there.to_owned(), format!("False Waiting {waits}")]);
@@ -373,9 +374,37 @@ fn bundle_repairs_the_server_of_its_own_kinds() {
     let expected = "wave 0, instances: Foo.example.io could not be listed: connection refused";
     assert_eq!(repaired.outcomes[0].reason(), expected);
     // A deletion needs to know everything.
-    assert!(pass(&fewer, &mut store, 1, &yes("deleting")).calls.is_empty());
+    let deletion = pass(&fewer, &mut store, 1, &yes("deleting"));
+    assert!(deletion.calls.is_empty());
+    let reason = deletion.outcomes[0].reason();
+    assert!(
+        reason.ends_with("if what serves the kind is gone for good, delete its APIService or definition"),
+        "{reason}"
+    );
     store.unreadable.clear();
     assert_eq!(calls(&pass(&fewer, &mut store, 1, &[("stage", json!("two"))])), ["delete old"]);
+}
+
+#[test]
+fn bundle_repairs_what_converts_its_own_instances() {
+    let mut entry = monitoring();
+    let server = json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "server" }, "data": { "stage": "{{ .stage }}" },
+    });
+    let foo = json!({ "apiVersion": "example.io/v1", "kind": "Foo", "metadata": { "name": "c", "namespace": "team" } });
+    for (strategy, is_repaired) in [("Webhook", true), ("None", false)] {
+        let definition = json!({
+            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": { "name": "foos.example.io" },
+            "spec": { "group": "example.io", "names": { "kind": "Foo" }, "conversion": { "strategy": strategy } },
+        });
+        entry["bundle"]["manifests"] = json!([server, definition, foo]);
+        let (task, mut store) = (task(&[entry.clone()]), Store::with([]));
+        pass(&task, &mut store, 1, &[]);
+        store.unreadable.push("Foo".to_owned());
+        let done = pass(&task, &mut store, 1, &[("stage", json!("two"))]);
+        let calls = calls(&done);
+        assert_eq!(calls.contains(&"update server"), is_repaired, "{strategy}: {calls:?}");
+    }
 }
 
 #[test]

@@ -58,19 +58,25 @@ fn deletion_waits_for_what_would_go_with_it() {
     assert!(world.inspected.is_empty());
     world.writes();
 
-    world.found.insert("example.io/Bar".to_owned(), "Bar somebody/x is not the bundle's");
-    let stopped = world.pass(Intent::Delete).unwrap().stopped;
-    assert_eq!(
-        stopped.as_deref(),
-        Some("deletion guard: Bar somebody/x is not the bundle's; the deletion waits until it is gone")
-    );
+    let of_others = |kind: GroupKind, namespace: &str| Identity {
+        kind,
+        namespace: Some(namespace.to_owned()),
+        name: "x".to_owned(),
+    };
+    let bar = of_others(GroupKind::new("example.io", "Bar"), "somebody");
+    world.found.insert("example.io/Bar".to_owned(), bar.clone());
+    let report = world.pass(Intent::Delete).unwrap();
+    let expected =
+        "deletion guard: Bar.example.io somebody/x is not of this bundle; the deletion waits until it is gone";
+    assert_eq!((report.stopped.as_deref(), report.blocked_by), (Some(expected), Some(bar)));
     assert!(world.writes().is_empty());
 
-    world.found = BTreeMap::from([("space".to_owned(), "ConfigMap space/y is not the bundle's")]);
-    let stopped = world.pass(Intent::Delete).unwrap().stopped;
+    world.found = BTreeMap::from([("space".to_owned(), of_others(GroupKind::new("", "ConfigMap"), "space"))]);
+    let report = world.pass(Intent::Delete).unwrap();
     let expected =
-        "deletion wave 0, namespaces: ConfigMap space/y is not the bundle's; the deletion waits until it is gone";
-    assert_eq!(stopped.as_deref(), Some(expected));
+        "deletion wave 0, namespaces: ConfigMap space/x is not of this bundle; the deletion waits until it is gone";
+    assert_eq!(report.stopped.as_deref(), Some(expected));
+    assert_eq!(report.blocked_by.map(|it| it.kind), Some(GroupKind::new("", "ConfigMap")));
     assert_eq!(world.writes(), ["delete bars.example.io", "delete a"]);
 
     world.found.clear();
@@ -168,6 +174,52 @@ fn member_that_lost_a_mark_stops_the_pass_and_is_named() {
 }
 
 #[test]
+fn disowning_takes_the_other_marks_off_a_member_that_lost_one() {
+    for (part, key) in [("labels", keys::ADAPTER), ("labels", keys::RESOURCE), ("annotations", keys::DIGEST)] {
+        let mut world = World::new(vec![map("a", &[])]);
+        world.apply();
+        world.store.change("a", &json!({ "metadata": { part: { key: null } } }));
+        let report = world.pass(Intent::Disown).unwrap();
+        assert_eq!((report.stopped.as_deref(), effects(&report)), (None, vec!["a disowned".to_owned()]), "{key}");
+        assert_eq!(world.store.object("a")["metadata"]["labels"], json!({}), "{key}");
+    }
+}
+
+#[test]
+fn instance_that_is_to_stay_keeps_its_type_and_everything_else() {
+    let bar = |name: &str, annotations: &[(&str, &str)]| object("example.io/v1", "Bar", name, annotations);
+    let mut world = World::new(vec![type_of_bars(), bar("kept", &[("delete-policy", "orphan")]), map("a", &[])]);
+    world.apply();
+    establish(&mut world);
+    assert_eq!(world.apply().stopped, None);
+    world.writes();
+    let stopped = world.pass(Intent::Delete).unwrap().stopped.unwrap();
+    let type_name = "CustomResourceDefinition.apiextensions.k8s.io bars.example.io";
+    let expected =
+        format!("deletion guard: Bar.example.io team/kept is to stay, but would go with {type_name}; write ");
+    assert!(stopped.starts_with(&expected), "{stopped}");
+    assert!(stopped.contains(&format!("`orphan,0,{type_name}`")), "{stopped}");
+    assert!(stopped.contains("`delete,0,Bar.example.io team/kept`"), "{stopped}");
+    assert!(world.writes().is_empty());
+    // So it is, too, if both leave the manifests. Their stages leave the parent.
+    let all = std::mem::replace(&mut world.manifests, vec![map("a", &[])]);
+    let stopped = world.apply().stopped.unwrap();
+    assert!(stopped.starts_with(&expected), "{stopped}");
+    assert_eq!(world.writes(), ["update monitoring"]);
+    world.manifests = all;
+
+    // Both cures.
+    let said = |text: String| json!({ "metadata": { "annotations": { keys::DELETION: text } } });
+    let mut other = World { store: world.store.clone(), ..World::new(world.manifests.clone()) };
+    world.store.change("bars.example.io", &said(format!("orphan,0,{type_name}")));
+    assert_eq!(world.pass(Intent::Delete).unwrap().stopped, None);
+    assert_eq!(world.store.names(), ["kept", "monitoring", "bars.example.io"]);
+    other.store.change("kept", &said("delete,0,Bar.example.io team/kept".to_owned()));
+    assert_eq!(other.pass(Intent::Delete).unwrap().stopped, None);
+    assert_eq!(other.store.names(), ["monitoring"]);
+}
+
+#[test]
 fn what_serves_a_type_goes_once_the_type_is_gone() {
     let mut world = World::new(vec![type_of_bars(), map("operator", &[])]);
     world.apply();
@@ -247,6 +299,24 @@ fn object_leaves_by_the_policy_with_which_it_was_last_written() {
     world.store.change("b", &json!({ "metadata": { "annotations": { "hyperfleet.io/delete-policy": "orphan" } } }));
     world.apply();
     assert_eq!(world.store.names(), ["a", "monitoring"]);
+}
+
+#[test]
+fn object_that_is_written_once_goes_by_its_latest_policy() {
+    let secret = |annotations: &[(&str, &str)]| map("a", &[annotations, &[("reconcile-policy", "once")]].concat());
+    let mut world = World::new(vec![secret(&[])]);
+    world.apply();
+    world.store.change("a", &json!({ "data": { "k": "operator's" } }));
+    world.manifests = vec![secret(&[("delete-policy", "orphan")])];
+    world.writes();
+    let report = world.apply();
+    assert_eq!((effects(&report), world.writes()), (vec!["a updated".to_owned()], vec!["patch a".to_owned()]));
+    world.apply();
+    assert!(world.writes().is_empty());
+    world.manifests.clear();
+    world.apply();
+    let left = world.store.object("a");
+    assert_eq!((&left["metadata"]["labels"], &left["data"]["k"]), (&json!({}), &json!("operator's")));
 }
 
 #[test]

@@ -106,6 +106,43 @@ fn object_that_has_served_does_not_run_again_if_somebody_deletes_it_early() {
 }
 
 #[test]
+fn object_that_has_served_and_is_to_stay_from_now_on_is_created() {
+    let mut world = World::new(vec![map("a", &[("purge-order", "0")])]);
+    world.apply();
+    world.manifests = vec![map("a", &[])];
+    world.writes();
+    let report = world.apply();
+    assert_eq!((effects(&report), report.is_applied()), (vec!["a created".to_owned()], true));
+    // To serve again is to run again.
+    world.manifests = vec![map("a", &[("purge-order", "0")])];
+    assert_eq!(effects(&world.apply()), ["a deleted"]);
+}
+
+#[test]
+fn place_is_kept_for_an_event_so_that_what_an_earlier_pass_creates_there_is_found() {
+    let mut world = World::new(vec![foo("slow", &[]), object("v1", "Secret", "late", &[("apply-order", "1")])]);
+    world.apply();
+    ready(&mut world, "slow");
+    // This pass has read everything, and its turn to create the Secret comes later.
+    let mut early = world.read(Intent::Apply);
+    assert!(matches!(early.session.go_on(), Next::WriteParent));
+    let secrets =
+        |world: &World| world.store.object("monitoring")["metadata"]["annotations"][applyset::GROUP_KINDS].clone();
+    (world.generation, world.manifests) = (2, vec![foo("slow", &[])]);
+    assert_eq!(world.apply().stopped, None);
+    assert_eq!(secrets(&world), "Foo.example.io,Secret");
+    let mut late = object("v1", "Secret", "late", &[]);
+    late["metadata"] = world.store.object("slow")["metadata"].clone();
+    late["metadata"]["name"] = json!("late");
+    late["metadata"]["annotations"][keys::DELETION] = json!("delete,0,Secret team/late");
+    late["metadata"]["annotations"][keys::GENERATION] = json!("1");
+    world.store.put(late);
+    assert_eq!(effects(&world.apply()), ["slow none", "late deleted"]);
+    world.apply();
+    assert_eq!(secrets(&world), "Foo.example.io");
+}
+
+#[test]
 fn two_passes_at_the_same_time_run_an_object_that_serves_once_only_once() {
     let manifests = || vec![map("once", &[("purge-order", "0")]), map("a", &[])];
     let mut world = World::new(vec![map("a", &[])]);
