@@ -21,7 +21,6 @@ pub mod departure;
 pub mod digest;
 pub mod draft;
 pub mod identity;
-mod kebab;
 pub mod member;
 pub mod order;
 pub mod parent;

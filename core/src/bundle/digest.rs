@@ -17,6 +17,7 @@ use super::departure::Departure;
 use super::policy::Reconcile;
 use crate::id::Generation;
 use crate::keys;
+use crate::proof::hexadecimal;
 
 /// The digest of every object that is written once.
 pub const ONCE: &str = "__once__";
@@ -79,12 +80,7 @@ fn drop_policies(metadata: &mut Value, prefix: &str) {
 /// The hash of the JSON of a value. The keys of JSON objects are sorted, so equal values have equal hashes.
 fn hash(value: &impl serde::Serialize) -> String {
     // A value always has a text.
-    let hash = Sha256::digest(serde_json::to_vec(value).unwrap_or_default());
-    hash.iter().fold(String::new(), |mut text, byte| {
-        // Writing to a text cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    hexadecimal(&Sha256::digest(serde_json::to_vec(value).unwrap_or_default()))
 }
 
 /// Whether two digests are of objects with different content. A digest that does not tell is of the same.

@@ -3,15 +3,15 @@
 //! In: the text of a policy, from an annotation or from the task. Out: a variant of its enum. Fails: [`Unknown`], with the
 //! valid words. The annotations of a whole object are read in [`Settings`].
 //!
-//! Values are words in any spelling that `kebab` joins, so `IfUnowned` is `if-unowned`. Manifests that were written for SAP's
+//! Values are words in any spelling that becomes the same in kebab case, so `IfUnowned` is `if-unowned`. Manifests that were written for SAP's
 //! component-operator-runtime have other words for three values, which are accepted, too.
 
 mod settings;
 
+use heck::ToKebabCase as _;
 use jiff::SignedDuration;
 
 use super::identity::GroupKind;
-use super::kebab::kebab;
 use crate::write::UpdateMode;
 
 pub(crate) use settings::interval;
@@ -91,12 +91,8 @@ impl Delete {
     /// The word of the policy, as authors write it.
     #[must_use]
     pub fn word(self) -> &'static str {
-        match self {
-            Self::Delete => "delete",
-            Self::Orphan => "orphan",
-            Self::OrphanOnApply => "orphan-on-apply",
-            Self::OrphanOnDelete => "orphan-on-delete",
-        }
+        // Each policy has a word.
+        Self::WORDS.iter().find(|(_, policy)| *policy == self).map_or("", |(word, _)| word)
     }
 
     /// The policy of exactly this word.
@@ -148,7 +144,7 @@ pub trait Policy: Copy + 'static {
         if text.is_empty() {
             return Ok(None);
         }
-        let word = kebab(text);
+        let word = text.to_kebab_case();
         if let Some((_, value)) = Self::WORDS.iter().find(|(known, _)| *known == word) {
             return Ok(Some(*value));
         }

@@ -32,9 +32,11 @@ use super::member::{Circumstances, Member, Rendered};
 use super::order::managed::TypePattern;
 use super::parent::Parent;
 use super::report::{ObjectReport, Report};
+use super::setting::Kinship;
 use super::table::{Decision, Intent};
-use crate::decision::Failure;
-use crate::observation::Version;
+use crate::decision::{FailReason, Failure};
+use crate::object_ref::ObjectRef;
+use crate::observation::{Observation, Version};
 use crate::plan::record::write_failure;
 use crate::write::{Command, Executed, WriteErrorKind};
 use gather::{Gathered, gather};
@@ -509,6 +511,36 @@ impl<'t> Session<'t> {
     #[must_use]
     pub fn members(&self) -> Members {
         Members { set: self.setting.set.clone(), uids: self.uids.clone() }
+    }
+
+    /// Whether the pass came to its end, and nothing failed.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        let has_failed = self.members.iter().any(|member| member.failure().is_some());
+        self.stopped.is_none() && self.failure.is_none() && !has_failed
+    }
+
+    /// Counts the pass as failed until [`Session::found_again`] is called.
+    pub fn expect_to_find_nothing(&mut self) {
+        self.failure = Some(Failure::new(FailReason::DiscoveryFailed, "the members were not read once more"));
+    }
+
+    /// Takes what was read once more after a deletion or a disowning: a member that was created meanwhile, or a list that failed,
+    /// keeps the parent.
+    pub fn found_again(&mut self, left: Vec<Observation>) {
+        self.failure = None;
+        for observation in left {
+            match observation {
+                Observation::Unknown(cause) => self.failure = Some(Failure::new(FailReason::DiscoveryFailed, cause)),
+                Observation::Found(versions) => {
+                    let identities = versions.iter().map(|version| (version, ObjectRef::of(version.object()).into()));
+                    let mut members = identities.filter(|(it, of)| self.setting.kinship(it, of) != Kinship::Copy);
+                    if let Some((_, identity)) = members.next() {
+                        self.stopped = Some(format!("{identity} was created meanwhile; the next event finds it"));
+                    }
+                }
+            }
+        }
     }
 
     /// What the pass did.

@@ -21,21 +21,19 @@ use super::decide::current;
 use super::disown;
 use super::{After, Next, Pending, Planner, Purpose, State, Write, reads};
 use crate::bundle::applyset;
-use crate::bundle::departure::Departure;
 use crate::bundle::identity::{GroupKind, Identity};
 use crate::bundle::member::Rendered;
 use crate::bundle::order::managed::TypePattern;
 use crate::bundle::parent::Parent;
 use crate::bundle::prepare::prepare;
 use crate::bundle::render::render;
-use crate::bundle::report::Report;
 use crate::bundle::session::{self, FoundMembers, Inspection, Members, Session, Setting};
 use crate::bundle::table::Intent;
 use crate::decision::{Decision, DisownReason, FailReason, Failure, SkipReason};
 use crate::destination::Destination;
 use crate::id::GroupVersionKind;
 use crate::keys;
-use crate::manifest::{Desired, Stamp};
+use crate::manifest::Desired;
 use crate::object_ref::ObjectRef;
 use crate::observation::{Described as _, Observation, Query, QueryBy, Version};
 use crate::outcome::OutcomeResult;
@@ -82,8 +80,8 @@ pub(super) struct Turn<'t> {
     stage: Stage<'t>,
     /// The lists of the members, which are read once more before the parent is deleted.
     queries: Vec<Query>,
-    /// What was read then.
-    left: Option<Vec<Observation>>,
+    /// Whether they were read once more.
+    has_looked_again: bool,
 }
 
 /// What to do if the members of a bundle that is to go can never be listed.
@@ -98,8 +96,6 @@ enum Stage<'t> {
     Unread(Failure),
     /// The members are handled; `true` while the answer about the parent is awaited.
     Running(Box<Session<'t>>, bool),
-    /// The members are gone, and are read once more.
-    Gone(Box<Report>),
 }
 
 /// What a session begins with, beside the members that were found.
@@ -195,7 +191,17 @@ impl<'t> Planner<'t> {
                 let last = command.filter(|_| intent != Intent::Apply);
                 let desired = desired.map(|desired| desired.object);
                 let stage = Stage::Reading(Box::new(beginning));
-                let turn = Turn { pending, intent, last, desired, live, written: None, stage, queries, left: None };
+                let turn = Turn {
+                    pending,
+                    intent,
+                    last,
+                    desired,
+                    live,
+                    written: None,
+                    stage,
+                    queries,
+                    has_looked_again: false,
+                };
                 self.state = State::Bundle(Box::new(turn));
             }
             Ok(None) => self.conclude(pending, OutcomeResult::Skipped, After::AsObserved, scope),
@@ -295,14 +301,9 @@ impl<'t> Planner<'t> {
 
     /// Ends the turn of a bundle, or goes on to the parent's own write.
     fn end_bundle(&mut self, turn: Turn<'t>, scope: &mut Scope) -> Option<Write> {
-        let Turn { mut pending, intent, last, live, written, stage, left, .. } = turn;
+        let Turn { mut pending, intent, last, live, written, stage, .. } = turn;
         let report = match stage {
             Stage::Running(session, _) => session.into_report(),
-            Stage::Gone(report) if report.is_complete() => {
-                let unread = || vec![Observation::Unknown("the members were not read once more".to_owned())];
-                self.found_again(*report, left.unwrap_or_else(unread))
-            }
-            Stage::Gone(report) => *report,
             Stage::Unread(failure) => {
                 self.conclude(pending, OutcomeResult::Failed(failure), After::AsObserved, scope);
                 return None;
@@ -337,32 +338,6 @@ impl<'t> Planner<'t> {
         pending.report = Some(report);
         self.conclude(pending, result, after, scope);
         None
-    }
-
-    /// The report of a deletion or a disowning, given what was read after it: a member that was created meanwhile, or a list that
-    /// failed, keeps the parent.
-    fn found_again(&self, mut report: Report, left: Vec<Observation>) -> Report {
-        let Stamp { adapter, resource_id, .. } = &self.stamp;
-        let owner = [adapter.as_str(), resource_id, &self.resource().name];
-        let is_member = |version: &&Version| {
-            let identity = Identity::from(ObjectRef::of(version.object()));
-            let is_owned =
-                keys::OWNERSHIP_LABELS.into_iter().zip(owner).all(|(key, ours)| version.label(key) == Some(ours));
-            let names_itself = version.annotation(keys::DELETION).and_then(|text| Departure::names(text, &identity));
-            is_owned && names_itself == Some(true) && !version.is_disowned()
-        };
-        for observation in left {
-            match observation {
-                Observation::Unknown(cause) => report.failure = Some(Failure::new(FailReason::DiscoveryFailed, cause)),
-                Observation::Found(versions) => {
-                    if let Some(version) = versions.iter().find(is_member) {
-                        let object = ObjectRef::of(version.object());
-                        report.stopped = Some(format!("{object} was created meanwhile; the next event finds it"));
-                    }
-                }
-            }
-        }
-        report
     }
 }
 
@@ -407,15 +382,13 @@ impl Turn<'_> {
     /// Reads the members once more before the parent is deleted or disowned: a pass that began before may have created some since,
     /// and nobody finds them without the parent.
     fn look_again(&mut self) -> Option<BundleStep> {
-        if self.intent == Intent::Apply || self.last.is_none() || self.queries.is_empty() {
+        let Stage::Running(session, _) = &mut self.stage else { return None };
+        let is_needed = self.intent != Intent::Apply && self.last.is_some() && !self.queries.is_empty();
+        if !is_needed || !session.is_complete() || std::mem::replace(&mut self.has_looked_again, true) {
             return None;
         }
-        let unread = Failure::new(FailReason::DiscoveryFailed, "the members were not read");
-        let Stage::Running(session, _) = std::mem::replace(&mut self.stage, Stage::Unread(unread)) else { return None };
-        let report = session.into_report();
-        let is_complete = report.is_complete();
-        self.stage = Stage::Gone(Box::new(report));
-        is_complete.then(|| BundleStep::Read(self.queries.clone()))
+        session.expect_to_find_nothing();
+        Some(BundleStep::Read(self.queries.clone()))
     }
 
     fn begin(&mut self, found: FoundMembers) {
@@ -430,7 +403,7 @@ impl Turn<'_> {
 
     fn answer(&mut self, answer: BundleAnswer) {
         match (&mut self.stage, answer) {
-            (Stage::Gone(_), BundleAnswer::Read(observations)) => self.left = Some(observations),
+            (Stage::Running(session, _), BundleAnswer::Read(observations)) => session.found_again(observations),
             (Stage::Reading(beginning), BundleAnswer::Read(observations)) => {
                 let is_whole = self.queries.len() == observations.len();
                 let mut found = FoundMembers::default();
@@ -481,7 +454,7 @@ impl Turn<'_> {
                     .inspected(found.into_iter().map(|found| found.map_err(|error| write_failure(&error))).collect());
             }
             // An answer to another question.
-            (Stage::Running(..) | Stage::Reading(_) | Stage::Unread(_) | Stage::Gone(_), _) => {}
+            (Stage::Reading(_) | Stage::Unread(_), _) => {}
         }
     }
 }

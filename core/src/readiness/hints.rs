@@ -3,6 +3,8 @@
 //! In: the text of an annotation, such as `has-observed-generation,conditions=Issued;Published`. Out: [`Hints`].
 //! Fails if a hint is unknown, or has a value against its form.
 
+use heck::ToKebabCase as _;
+
 /// What the author of a manifest tells about the object's status. The default is to tell nothing.
 ///
 /// Some controllers write nothing until they have seen an object. Without a hint, the object would be ready in that
@@ -57,7 +59,7 @@ impl Hints {
                 Some((written, value)) => (written.trim(), Some(value)),
                 None => (hint, None),
             };
-            match (kebab(written).as_str(), value) {
+            match (written.to_kebab_case().as_str(), value) {
                 ("has-observed-generation", None) => hints.observed_generation = true,
                 ("has-ready-condition", None) => hints.ready_condition = true,
                 ("has-observed-generation" | "has-ready-condition", Some(_)) => {
@@ -76,20 +78,6 @@ impl Hints {
         }
         Ok(hints)
     }
-}
-
-/// Returns a name in kebab case: `HasReadyCondition` becomes `has-ready-condition`.
-fn kebab(name: &str) -> String {
-    let mut kebab = String::new();
-    let mut follows_lowercase = false;
-    for char in name.chars() {
-        if char.is_ascii_uppercase() && follows_lowercase {
-            kebab.push('-');
-        }
-        follows_lowercase = char.is_ascii_lowercase();
-        kebab.push(char.to_ascii_lowercase());
-    }
-    kebab
 }
 
 #[cfg(test)]

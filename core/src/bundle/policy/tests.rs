@@ -18,6 +18,18 @@ fn read(annotations: &[(&str, &str)]) -> Result<Settings, Vec<Fault>> {
 }
 
 #[test]
+fn words_may_be_written_in_any_spelling() {
+    for text in ["if-unowned", "IfUnowned", "ifUnowned", "IF_UNOWNED", " if  unowned ", "If.Unowned"] {
+        assert_eq!(Adoption::parse(text), Ok(Some(Adoption::IfUnowned)), "{text}");
+    }
+    assert_eq!(
+        (Update::parse("SSAMerge"), Update::parse("SsaMerge")),
+        (Ok(Some(Update::Apply)), Ok(Some(Update::Apply)))
+    );
+    assert!(Adoption::parse("ifunowned").is_err() && Adoption::parse("--").is_err());
+}
+
+#[test]
 fn object_without_annotations_has_the_defaults() {
     let expected = Settings {
         policies: Policies {
