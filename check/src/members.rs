@@ -143,15 +143,15 @@ fn situations(intent: Intent, policies: Policies, serves_once: bool) -> Vec<Situ
     ];
     let once = if serves_once { vec![(false, false), (true, false), (true, true)] } else { vec![(false, false)] };
     let wanted = once.into_iter().flat_map(|(is_completed, is_to_be_purged)| {
-        let wanted = |is_due_again| Wanted {
+        let wanted = |is_due_again, goes_otherwise| Wanted {
             policies,
             digest,
             is_completed,
             is_to_be_purged,
             is_due_again,
-            goes_otherwise: false,
+            goes_otherwise,
         };
-        [Some(wanted(false)), Some(wanted(true))]
+        [(false, false), (true, false), (false, true)].map(|(due, otherwise)| Some(wanted(due, otherwise)))
     });
     let wanted: Vec<_> = wanted.chain([None]).collect();
     let waits = [None, Some("others")];

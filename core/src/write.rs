@@ -225,7 +225,9 @@ impl WriteErrorKind {
     #[must_use]
     pub fn cure(self) -> &'static str {
         match self {
-            Self::NotFound => "install the definition of its kind, or create its namespace first",
+            Self::NotFound => {
+                "if somebody deleted it, the next event decides anew; else install the definition of its kind, or create its namespace"
+            }
             Self::AlreadyExists => "rename it, or delete the object that has its name",
             Self::Conflict => {
                 "the next event decides anew; if this lasts, look who else writes the object: \

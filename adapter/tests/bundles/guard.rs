@@ -141,8 +141,8 @@ async fn instance_that_is_to_stay_keeps_its_type_until_somebody_decides() -> Res
             "waiting",
             &["baz none Ready", "bazs.GROUP none Ready", "map none Ready"],
             "deletion guard: Baz.GROUP NS/baz is to stay, but would go with CustomResourceDefinition.apiextensions.k8s.io bazs.GROUP; \
-             write `orphan,0,CustomResourceDefinition.apiextensions.k8s.io bazs.GROUP` into the annotation `hyperfleet.io/deletion` of \
-             the type if that is to stay, too, or `delete,0,Baz.GROUP NS/baz` into that of the instance",
+             write `orphan` as the first word of the annotation `hyperfleet.io/deletion` of the type if that is to stay, too, or \
+             `delete` as that of the instance",
         ),
         pass(
             "it is to go",

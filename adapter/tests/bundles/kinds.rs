@@ -37,6 +37,7 @@ async fn member_is_found_after_its_version_is_no_longer_served() -> Result<()> {
     let passes = [
         pass("left", [Render(vec![map])], "updated", &["map none Ready", "old deleted Absent"], ""),
         pass("gone", [], "updated", &["map none Ready"], ""),
+        pass("its kind is forgotten", [], "updated", &["map none Ready"], ""),
         pass("settled", [], "skipped", &["map none Ready"], ""),
     ];
     play(&mut world, passes).await?;

@@ -14,8 +14,8 @@
 //! * what strangers made is there after each pass;
 //! * an event after which nothing changed writes nothing, unless something is in the bundle's way: then it may try the same again;
 //! * a life whose passes are broken off ends, after each step, as the same life without interruptions;
-//! * at rest, each wanted object is there with its content and says how it goes, and no other is a member, unless somebody else has
-//!   its name;
+//! * at rest, also after each object got the policies of the next one, each wanted object is there with its content and says how it
+//!   goes, and no other is a member, unless somebody else has its name;
 //! * a deleted bundle leaves no member behind, and of the objects that it created only those that somebody gave away, once people
 //!   have taken away what is theirs; a disowned one leaves no label of its own on any object.
 //!

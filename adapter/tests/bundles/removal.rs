@@ -85,6 +85,7 @@ async fn objects_that_left_go_in_order_and_by_their_policies() -> Result<()> {
             &["order1 deleted Absent", "order2 deleted Absent", "secret none Ready"],
             "",
         ),
+        pass("the parent notes places", [], "updated", &["secret none Ready"], ""),
         pass("the parent forgets places", [], "updated", &["secret none Ready"], ""),
         pass("settled", [], "skipped", &["secret none Ready"], ""),
     ];
@@ -187,6 +188,7 @@ async fn instances_that_left_go_before_their_types() -> Result<()> {
             "deletion wave 0, types: CustomResourceDefinition.apiextensions.k8s.io bazs.GROUP is still there",
         ),
         pass("type gone", [Gone(definition)], "updated", &["map deleted Absent", "secret none Ready"], ""),
+        pass("the parent notes places", [], "updated", &["secret none Ready"], ""),
         pass("the parent forgets places", [], "updated", &["secret none Ready"], ""),
         pass("settled", [], "skipped", &["secret none Ready"], ""),
     ];

@@ -224,20 +224,16 @@ impl Member {
     pub(super) fn decide(&mut self, intent: Intent, circumstances: Circumstances<'_>) {
         let Circumstances { is_completed, is_to_be_purged, is_due_again, waits_for } = circumstances;
         let departure = self.departure();
-        let wanted = self.wanted.as_ref().map(|rendered| Wanted {
-            policies: rendered.draft.settings.policies,
-            digest: &rendered.digest,
-            is_completed,
-            is_to_be_purged,
-            is_due_again,
-            goes_otherwise: departure != Some(rendered.draft.settings.departure()),
-        });
-        // A disowned object is not adopted by any policy: it keeps the label by which it is left alone.
-        let wanted = wanted.map(|mut wanted| {
-            if matches!(&self.live, Live::Other(version, _) if version.is_disowned()) {
-                wanted.policies.adoption = Adoption::Never;
+        let is_disowned = matches!(&self.live, Live::Other(version, _) if version.is_disowned());
+        let wanted = self.wanted.as_ref().map(|rendered| {
+            let mut policies = rendered.draft.settings.policies;
+            if is_disowned {
+                // Such an object is not adopted by any policy: it keeps the label by which it is left alone.
+                policies.adoption = Adoption::Never;
             }
-            wanted
+            let goes_otherwise = departure != Some(rendered.draft.settings.departure());
+            let digest = &rendered.digest;
+            Wanted { policies, digest, is_completed, is_to_be_purged, is_due_again, goes_otherwise }
         });
         let is_to_leave = intent == Intent::Delete || intent == Intent::Apply && wanted.is_none();
         if self.exists() && !self.is_terminating() && is_to_leave && departure.is_none() {
@@ -299,7 +295,10 @@ impl Member {
             Decision::Create => Some(Command::Create { destination: destination(), desired }),
             Decision::Update(UpdateReason::Departure) => {
                 let departure = self.wanted.as_ref()?.draft.settings.departure().to_text(&self.identity);
-                let document = json!({ "metadata": { "annotations": { keys::DELETION: departure } } });
+                // With the generation, so that a pass of an older event does not take it back.
+                let generation = setting.stamp.generation.to_string();
+                let annotations = json!({ keys::DELETION: departure, keys::GENERATION: generation });
+                let document = json!({ "metadata": { "annotations": annotations } });
                 Some(Command::Patch { target: self.target(live?, at), documents: vec![document] })
             }
             Decision::Update(_) => {

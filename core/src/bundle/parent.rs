@@ -3,8 +3,8 @@
 //! In: the live parent, if there is one, and the kinds and namespaces of the rendered objects. Out: the parent to write, when
 //! a write is due. Fails: if the live parent is another tool's, or cannot be understood; then nothing is known about the set.
 //!
-//! The parent is written before the first member of a kind or in a namespace, and names fewer of them only after a pass that
-//! came to its end. So it names, at any time, every place where a member can be.
+//! The parent is written before the first member of a kind or in a namespace, and names fewer of them only after two passes that
+//! came to their ends and had no use for them. So it names, at any time, every place where a member can be.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -34,6 +34,9 @@ struct Memory {
     /// The namespaces of the members.
     #[serde(default)]
     namespaces: BTreeSet<String>,
+    /// The kinds and namespaces for which the last complete pass had no use.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    leaving: BTreeSet<String>,
     /// The beginnings of the digests of objects that have served, by identity.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     completed: BTreeMap<String, String>,
@@ -156,14 +159,20 @@ impl Parent {
         }
     }
 
-    /// Drops all places but these: those of the objects that are left after a complete pass.
+    /// Drops the places for which two complete passes had no use, one after the other: all but these, in which the pass wants or
+    /// found an object.
     pub fn shrink(&mut self, kinds: &BTreeSet<&GroupKind>, namespaces: &BTreeSet<&str>) {
-        self.contents.group_kinds.retain(|kind| kinds.contains(kind));
-        self.contents
-            .namespaces
-            .retain(|namespace| *namespace == self.namespace || namespaces.contains(namespace.as_str()));
-        self.memory.kinds.retain(|kind, _| kinds.contains(kind));
-        self.memory.namespaces.retain(|namespace| namespaces.contains(namespace.as_str()));
+        let unused_kinds = self.contents.group_kinds.iter().filter(|kind| !kinds.contains(kind));
+        let is_unused = |namespace: &&String| **namespace != self.namespace && !namespaces.contains(namespace.as_str());
+        let unused_namespaces = self.contents.namespaces.iter().filter(is_unused).cloned();
+        let unused: BTreeSet<String> = unused_kinds.map(GroupKind::to_string).chain(unused_namespaces).collect();
+        let (gone, unused) = unused.into_iter().partition(|place| self.memory.leaving.contains(place));
+        self.memory.leaving = unused;
+        let gone: BTreeSet<String> = gone;
+        self.contents.group_kinds.retain(|kind| !gone.contains(&kind.to_string()));
+        self.contents.namespaces.retain(|namespace| !gone.contains(namespace));
+        self.memory.kinds.retain(|kind, _| !gone.contains(&kind.to_string()));
+        self.memory.namespaces.retain(|namespace| !gone.contains(namespace));
     }
 
     /// Notes that an object is about to be created that serves once, or where no member was. The write that follows is fenced: of
@@ -231,7 +240,8 @@ impl Parent {
     /// Whether the cluster does not have what this parent says.
     #[must_use]
     pub fn is_changed(&self) -> bool {
-        let has_new = |stored: &Stored| stored.memory.applied != self.memory.applied;
+        let Memory { applied, leaving, .. } = &self.memory;
+        let has_new = |Stored { memory, .. }: &Stored| (&memory.applied, &memory.leaving) != (applied, leaving);
         self.precedes_members() || self.stored.as_ref().is_some_and(has_new)
     }
 

@@ -145,13 +145,9 @@ pub trait Policy: Copy + 'static {
             return Ok(None);
         }
         let word = text.to_kebab_case();
-        if let Some((_, value)) = Self::WORDS.iter().find(|(known, _)| *known == word) {
-            return Ok(Some(*value));
-        }
-        let alias = Self::ALIASES.iter().find(|(known, _)| *known == word);
-        alias
-            .map(|(_, value)| *value)
-            .ok_or_else(|| Unknown { valid: Self::WORDS.iter().map(|(word, _)| *word).collect() })
+        let own = Self::WORDS.iter().find(|(known, _)| *known == word).map(|(_, value)| Some(*value));
+        let alias = || Self::ALIASES.iter().find(|(known, _)| *known == word).map(|(_, value)| *value);
+        own.or_else(alias).ok_or_else(|| Unknown { valid: Self::WORDS.iter().map(|(word, _)| *word).collect() })
     }
 }
 

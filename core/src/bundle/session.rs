@@ -175,21 +175,17 @@ impl<'t> Session<'t> {
             lacks_parent: false,
             is_over: false,
         };
-        match lost {
-            Some(lost) => {
-                session.is_over = true;
-                session.stop(&lost);
-            }
-            None if intent == Intent::Apply => session.begin_to_apply(),
-            None => {}
+        if let Some(lost) = lost {
+            session.give_up(&lost);
+        } else if intent == Intent::Apply {
+            session.begin_to_apply();
         }
         session
     }
 
     fn begin_to_apply(&mut self) {
         if let Some(obstacle) = self.newer().or_else(|| self.stranded()) {
-            self.is_over = true;
-            return self.stop(&obstacle);
+            return self.give_up(&obstacle);
         }
         let wanted = self.members.iter().filter_map(|member| member.wanted.as_ref());
         let serving = wanted.filter(|it| it.draft.settings.purge_order.is_some());
@@ -474,6 +470,12 @@ impl<'t> Session<'t> {
         }
     }
 
+    /// Ends the pass before anything is written, the parent included.
+    fn give_up(&mut self, why: &str) {
+        self.is_over = true;
+        self.stop(why);
+    }
+
     /// Ends the pass early: the objects that are left wait.
     fn stop(&mut self, why: &str) {
         for step in std::mem::take(&mut self.steps) {
@@ -491,19 +493,20 @@ impl<'t> Session<'t> {
         self.stopped = Some(why.to_owned());
     }
 
-    /// Leaves only the places of the manifests and of objects that this pass found, after a complete pass that did not have to write
-    /// the parent before. So a pass that read the parent earlier has an event's time to create what it knows of, and the next event
-    /// finds that.
+    /// Leaves only the places of the manifests and of objects that this pass found, after a complete pass. A place goes if the
+    /// complete pass before had no use for it either: another pass that read the parent earlier may still create an object there,
+    /// and the next event finds that.
     fn end(&mut self) -> Next {
         if self.is_over || self.intent != Intent::Apply {
             return Next::Done;
         }
-        if self.stopped.is_none() && !self.has_written_parent {
+        if self.stopped.is_none() {
             let (kinds, namespaces): (_, BTreeSet<_>) =
                 self.members.iter().map(|member| place(&member.identity)).unzip();
             let namespaces = namespaces.into_iter().flatten().collect();
             self.parent.shrink(&kinds, &namespaces);
         }
+        self.is_over = true;
         if self.parent.is_changed() { Next::WriteParent } else { Next::Done }
     }
 
@@ -533,9 +536,12 @@ impl<'t> Session<'t> {
             match observation {
                 Observation::Unknown(cause) => self.failure = Some(Failure::new(FailReason::DiscoveryFailed, cause)),
                 Observation::Found(versions) => {
-                    let identities = versions.iter().map(|version| (version, ObjectRef::of(version.object()).into()));
-                    let mut members = identities.filter(|(it, of)| self.setting.kinship(it, of) != Kinship::Copy);
-                    if let Some((_, identity)) = members.next() {
+                    // A disowning leaves what is on its way out.
+                    let stays = |version: &&Version| self.intent == Intent::Disown && version.is_terminating();
+                    let others = versions.iter().filter(|version| !stays(version));
+                    let mut others = others.map(|version| (version, ObjectRef::of(version.object()).into()));
+                    let member = others.find(|(it, of)| self.setting.kinship(it, of) != Kinship::Copy);
+                    if let Some((_, identity)) = member {
                         self.stopped = Some(format!("{identity} was created meanwhile; the next event finds it"));
                     }
                 }

@@ -90,10 +90,10 @@ impl Setting<'_> {
         let names_itself = version.annotation(keys::DELETION).and_then(|text| Departure::names(text, identity));
         let is_controlled = version.owner_references().iter().any(|reference| reference["controller"] == true);
         let has_digest = version.annotation(keys::DIGEST).is_some();
-        let lost = keys::OWNERSHIP_LABELS.into_iter().find(|key| !self.is_owner_label(key, version.object()));
+        let lost = keys::OWNERSHIP_LABELS.into_iter().find(|key| version.label(key).is_none());
         match (names_itself, lost) {
-            _ if version.is_disowned() => Kinship::Copy,
-            (Some(true), Some(label)) if version.label(label).is_none() => Kinship::Lost(label),
+            _ if version.is_disowned() || self.is_of_others(version) => Kinship::Copy,
+            (Some(true), Some(label)) => Kinship::Lost(label),
             (Some(true), None) if !has_digest => Kinship::Lost(keys::DIGEST),
             (Some(true), None) => Kinship::Member,
             (None, None) if has_digest && !is_controlled => Kinship::Member,
@@ -106,22 +106,19 @@ impl Setting<'_> {
         if self.is_stamped(&version) {
             return Live::Member(version);
         }
-        // An adapter that sets no labels, as the Go adapter, wrote it, or an entry whose labels somebody removed.
+        // An adapter that sets no labels, as the Go adapter, wrote it.
         let is_of_adapter = || {
-            let has = |key| version.annotation(key).is_some();
-            has(keys::GENERATION) && !has(keys::DIGEST) && !has(keys::DELETION)
-        };
-        // An object that only lost labels of its owner is nobody's, and may be adopted again.
-        let is_of_others = || {
-            keys::OWNERSHIP_LABELS
-                .into_iter()
-                .any(|key| version.label(key).is_some() && !self.is_owner_label(key, version.object()))
+            let ours = [keys::DIGEST, keys::DELETION, keys::DISOWNED_BY];
+            version.annotation(keys::GENERATION).is_some()
+                && ours.iter().all(|key| version.annotation(key).is_none())
+                && keys::OWNERSHIP_LABELS.iter().all(|key| version.label(key).is_none())
         };
         let owner = match version.label(applyset::PART_OF) {
             Some(_) | None if version.is_disowned() => {
                 Some(format!("nobody: it was disowned, as its label `{}` says", keys::DISOWNED))
             }
-            Some(_) | None if is_of_others() => {
+            // An object that only lost labels of its owner is nobody's, and may be adopted again.
+            Some(_) | None if self.is_of_others(&version) => {
                 let part = |key: &str| version.label(key).unwrap_or("?");
                 let [adapter, id, entry] = keys::OWNERSHIP_LABELS.map(part);
                 Some(format!("adapter {adapter}, entry {entry}, for the resource {id}"))
@@ -137,6 +134,12 @@ impl Setting<'_> {
             Some(_) | None => None,
         };
         Live::Other(version, owner)
+    }
+
+    /// Whether an object has a label of another owner.
+    fn is_of_others(&self, version: &Version) -> bool {
+        let is_theirs = |key: &&str| version.label(key).is_some() && !self.is_owner_label(key, version.object());
+        keys::OWNERSHIP_LABELS.iter().any(is_theirs)
     }
 
     /// Whether an object has all labels of a member. One that a person disowned is nobody's.

@@ -129,7 +129,7 @@ pub enum UpdateReason {
     Adopted,
     /// It was written from another rendered object.
     Changed,
-    /// It is written once, and is to go otherwise than it says: only that is written.
+    /// It is written once, and says of its deletion something else than the manifests: only that is written.
     Departure,
     /// It was last written so long ago that others may have changed it.
     DueAgain,
@@ -318,7 +318,9 @@ impl fmt::Display for Decision {
             Self::Create => f.write_str("create"),
             Self::Update(UpdateReason::Adopted) => f.write_str("update: the bundle takes it over"),
             Self::Update(UpdateReason::Changed) => f.write_str("update: its manifest renders to another object"),
-            Self::Update(UpdateReason::Departure) => f.write_str("update: its delete policy or delete order changed"),
+            Self::Update(UpdateReason::Departure) => {
+                f.write_str("update: it says of its deletion something else than the manifests")
+            }
             Self::Update(UpdateReason::DueAgain) => f.write_str("update: its time to be applied again has come"),
             Self::Recreate => f.write_str("recreate: its manifest renders to another object"),
             Self::Delete(DeleteReason::BundleDeleted) => f.write_str("delete: the bundle is deleted"),

@@ -39,6 +39,7 @@ use crate::observation::{Described as _, Observation, Query, QueryBy, Version};
 use crate::outcome::OutcomeResult;
 use crate::plan::record::write_failure;
 use crate::task::Bundle;
+use crate::task::kinds::is_namespaced;
 use crate::write::{Command, Disowning, Executed, Target, UpdateMode, WriteError};
 use lifecycle_language::scope::Scope;
 
@@ -84,9 +85,9 @@ pub(super) struct Turn<'t> {
     has_looked_again: bool,
 }
 
-/// What to do if the members of a bundle that is to go can never be listed.
-const GONE_FOR_GOOD: &str = "; nothing is deleted before it is known; if what serves the kind is gone for good, delete its \
-                             APIService or definition";
+/// What to do if the members of a bundle that is to go can never be listed, for a kind that Kubernetes does not serve itself.
+const GONE_FOR_GOOD: &str = "; nothing goes before this is known; if an APIService names a server for this kind that is gone for good, \
+                             delete the APIService";
 
 #[derive(Debug)]
 enum Stage<'t> {
@@ -303,13 +304,14 @@ impl<'t> Planner<'t> {
     fn end_bundle(&mut self, turn: Turn<'t>, scope: &mut Scope) -> Option<Write> {
         let Turn { mut pending, intent, last, live, written, stage, .. } = turn;
         let report = match stage {
-            Stage::Running(session, _) => session.into_report(),
-            Stage::Unread(failure) => {
-                self.conclude(pending, OutcomeResult::Failed(failure), After::AsObserved, scope);
-                return None;
-            }
-            Stage::Reading(_) => {
-                self.conclude(pending, OutcomeResult::Skipped, After::AsObserved, scope);
+            Stage::Running(session, _) => Ok(session.into_report()),
+            Stage::Unread(failure) => Err(OutcomeResult::Failed(failure)),
+            Stage::Reading(_) => Err(OutcomeResult::Skipped),
+        };
+        let report = match report {
+            Ok(report) => report,
+            Err(result) => {
+                self.conclude(pending, result, After::AsObserved, scope);
                 return None;
             }
         };
@@ -414,9 +416,9 @@ impl Turn<'_> {
                             found.unread.insert(GroupKind::new(&query.kind.group, &query.kind.kind), cause);
                         }
                         Observation::Unknown(cause) => {
-                            let is_to_go = self.intent == Intent::Delete;
-                            let cure = if is_to_go { GONE_FOR_GOOD } else { "" };
                             let kind = &query.kind;
+                            let may_be_gone = self.intent != Intent::Apply && is_namespaced(kind).is_none();
+                            let cure = if may_be_gone { GONE_FOR_GOOD } else { "" };
                             let message =
                                 format!("failed to list the bundle's objects of the kind {kind}: {cause}{cure}");
                             self.stage = Stage::Unread(Failure::new(FailReason::DiscoveryFailed, message));

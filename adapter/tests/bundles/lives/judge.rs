@@ -178,7 +178,9 @@ fn judge_object(write: Write<'_>, name: &str, cluster: &Cluster, demand: &Demand
         Write::Disown | Write::Delete => {
             let live = live.context("there is no such object")?;
             // One that lost a label of its owner is still to lose the others with a disowned bundle.
-            let is_ours = is_member(live) || demand.is_disowning && label(live, PART_OF).is_some();
+            let is_anothers = label(live, OWNER).is_some_and(|owner| owner != ADAPTER);
+            let is_lost = demand.is_disowning && label(live, PART_OF).is_some() && !is_anothers;
+            let is_ours = is_member(live) || is_lost;
             ensure!(is_ours, "it is no member: {live}");
             match write {
                 Write::Delete if demand.is_disowning => anyhow::bail!("it is handed over"),

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::cluster::{CONTENT, Site, THING};
 use super::judge::{Demand, judge_handover, judge_remains, judge_rest, judge_strangers};
-use super::life::{Interruption, Kind, Life, Settings, Shape, Step};
+use super::life::{Act, Interruption, Kind, Life, Mark, Settings, Shape, Step};
 use super::witness::Witness;
 use crate::breaking::Breaking;
 use crate::state::neutral;
@@ -195,13 +195,22 @@ impl Model {
         anyhow::bail!("the bundle does not come to its end: {}", self.world.why())
     }
 
-    /// Judges a bundle that is to be applied, once nobody is in its way.
+    /// Judges a bundle that is to be applied, once nobody is in its way, and once more after its policies changed.
     async fn judge_end(&mut self) -> Result<()> {
         self.world.now += jiff::SignedDuration::from_mins(61);
         // What is in a namespace leaves the manifests with it, and so do the instances of a type.
         for place in self.demand.places() {
             let stays = self.demand.outer(place).is_none_or(|outer| self.demand.is_wanted[outer]);
             self.demand.is_wanted[place] &= stays;
+        }
+        self.come_to_its_end().await?;
+        judge_rest(&self.witness.cluster().await?, &self.demand, &self.world.why())?;
+        writeln!(self.journal, "each object gets the policies of the next one")?;
+        let of_all: Vec<Settings> = self.demand.shapes.iter().map(|shape| shape.settings.clone()).collect();
+        for (place, next) in of_all.iter().cycle().skip(1).take(of_all.len()).enumerate() {
+            // What is written once stays so.
+            let settings = Settings { reconcile: of_all[place].reconcile, ..next.clone() };
+            self.reset(place, &settings);
         }
         self.come_to_its_end().await?;
         judge_rest(&self.witness.cluster().await?, &self.demand, &self.world.why())
@@ -227,6 +236,11 @@ impl Model {
             states.extend(self.step(step, life.is_twin, is_disturbed).await?);
         }
         self.judge_end().await?;
+        if life.is_disowned {
+            // People have removed marks that a disowning removes.
+            self.act(&Act::Unmark(life.steps.len(), Mark::Owner)).await?;
+            self.act(&Act::Unmark(life.end.len(), Mark::Digest)).await?;
+        }
         (self.demand.is_deleting, self.demand.is_disowning) = (!life.is_disowned, life.is_disowned);
         writeln!(self.journal, "{}", if life.is_disowned { "it is disowned" } else { "the API resource is deleted" })?;
         for step in &life.end {

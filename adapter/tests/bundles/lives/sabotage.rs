@@ -209,6 +209,7 @@ fn judge_notices_each_broken_invariant_and_allows_the_same_write_otherwise() {
         (REMOVE_PARENT, |it| it.cluster.add(member("map")), "[\"map\"] are still members"),
         (HAND_OVER_PARENT, |it| it.cluster.add(member("map")), "[\"map\"] are still members"),
         (HAND_OVER_MAP, |it| it.strip("map"), "it is no member"),
+        (HAND_OVER_MAP, |it| it.live("map")["metadata"]["labels"][OWNER] = json!("another"), "it is no member"),
         (DEPART_MAP, UNREADY_FOO, "Some(\"foo\") is not ready"),
         (DEPART_MAP, |it| it.depart("map", "delete,0,it"), "it says so already"),
         (DEPART_MAP, |it| it.settings("map").reconcile = "on-object-change", "it is not written once"),

@@ -9,12 +9,10 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::Inspection;
-use crate::bundle::departure::Departure;
 use crate::bundle::identity::GroupKind;
 use crate::bundle::member::Member;
 use crate::bundle::order::managed::{ManagedTypes, TypePattern};
 use crate::bundle::order::{Place, Wave, waves};
-use crate::bundle::policy::Delete;
 use crate::bundle::setting::Setting;
 use crate::bundle::table::Intent;
 use crate::keys;
@@ -124,17 +122,13 @@ impl Planning<'_> {
     /// for ever.
     fn kept_instance(&self, outer: &Member, question: &Question) -> Option<String> {
         let Ok(Inspection::Instances(types)) = question else { return None };
-        let mut staying = self.members.iter().filter(|inner| inner.exists() && !inner.is_terminating());
-        let inner = staying.find(|inner| types.matches(&inner.identity.kind) && !inner.is_to_go(self.intent))?;
-        let written = |member: &Member, policy| {
-            let order = member.departure().map(|departure| departure.order).unwrap_or_default();
-            Departure { policy, order }.to_text(&member.identity)
-        };
-        let (both, neither) = (written(outer, Delete::Orphan), written(inner, Delete::Delete));
+        let keeps = |inner: &Member| inner.departure().is_some_and(|departure| departure.policy.keeps(self.intent));
+        let mut staying = self.members.iter().filter(|inner| !inner.is_terminating() && keeps(inner));
+        let inner = staying.find(|inner| types.matches(&inner.identity.kind))?;
         let (inner, outer, key) = (&inner.identity, &outer.identity, keys::DELETION);
         Some(format!(
-            "{inner} is to stay, but would go with {outer}; write `{both}` into the annotation `{key}` of the type if that is to \
-             stay, too, or `{neither}` into that of the instance"
+            "{inner} is to stay, but would go with {outer}; write `orphan` as the first word of the annotation `{key}` of the type if \
+             that is to stay, too, or `delete` as that of the instance"
         ))
     }
 

@@ -377,10 +377,7 @@ fn bundle_repairs_the_server_of_its_own_kinds() {
     let deletion = pass(&fewer, &mut store, 1, &yes("deleting"));
     assert!(deletion.calls.is_empty());
     let reason = deletion.outcomes[0].reason();
-    assert!(
-        reason.ends_with("if what serves the kind is gone for good, delete its APIService or definition"),
-        "{reason}"
-    );
+    assert!(reason.ends_with("that is gone for good, delete the APIService"), "{reason}");
     store.unreadable.clear();
     assert_eq!(calls(&pass(&fewer, &mut store, 1, &[("stage", json!("two"))])), ["delete old"]);
 }

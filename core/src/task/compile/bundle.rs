@@ -425,12 +425,8 @@ fn skeleton(tree: &Tree, prefix: &str) -> Option<Value> {
 }
 
 fn managed_types(checker: &mut Checker<'_>, texts: &[String], place: &Place<'_>) -> Option<Vec<TypePattern>> {
-    let parsed = texts.iter().enumerate().map(|(index, text)| match TypePattern::from_str(text) {
-        Ok(pattern) => Some(pattern),
-        Err(error) => {
-            checker.error(&place.index(index), error.to_string());
-            None
-        }
+    let parsed = texts.iter().enumerate().map(|(index, text)| {
+        TypePattern::from_str(text).map_err(|error| checker.error(&place.index(index), error.to_string())).ok()
     });
     parsed.collect::<Vec<_>>().into_iter().collect()
 }

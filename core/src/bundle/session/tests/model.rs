@@ -317,7 +317,7 @@ impl Model {
             let memory = object.pointer("/data/memory").and_then(Value::as_str);
             let memory: Option<Value> = memory.and_then(|text| serde_json::from_str(text).ok());
             object["data"]["memory"] =
-                memory.map_or(Value::Null, |memory| json!({ "claims": 0, "memory": memory["completed"] }));
+                memory.map_or(Value::Null, |memory| json!([memory["completed"], memory["leaving"]]));
         }
         objects
     }
