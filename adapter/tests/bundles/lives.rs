@@ -2,7 +2,7 @@
 //! passes that end after any call, or whose requests and answers get lost. Half of the bundles have a namespace with content, and a
 //! type with instances.
 //!
-//! These invariants hold in every life. [`judge`] checks the first five before each write, and [`sabotage`] checks that it does:
+//! These invariants hold in every life. [`judge`] checks the first six before each write, and [`sabotage`] checks that it does:
 //!
 //! * nothing of others is deleted or disowned, and nothing of others is changed that the policy does not adopt;
 //! * a namespace is empty when it is deleted, and so is a type, in all namespaces: nothing of strangers goes with it, a copy of a
@@ -11,6 +11,7 @@
 //!   nothing leaves before all are; and nothing is deleted before what has a lower `delete-order` or an earlier stage is gone;
 //! * the parent names the kind and the namespace of each object before the object is created, and goes after all members;
 //! * an object that is wanted is deleted only to be purged or recreated, and one that is not wanted as its policy says;
+//! * an instance is not disowned while its type goes, which would wait for it;
 //! * what strangers made is there after each pass;
 //! * an event after which nothing changed writes nothing, unless something is in the bundle's way: then it may try the same again;
 //! * a life whose passes are broken off ends, after each step, as the same life without interruptions;

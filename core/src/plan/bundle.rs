@@ -1,7 +1,7 @@
 //! The turn of a bundle: from the decision about its parent to its members.
 //!
 //! In: the decision, and what the caller read, wrote and looked at. Out: one [`BundleStep`] after the other; in the end the
-//! entry's outcome, with a [`Report`]. What fails is the outcome of the entry.
+//! entry's outcome, with a [`Report`](crate::bundle::report::Report). What fails is the outcome of the entry.
 //!
 //! | decision about the parent | the members | the parent |
 //! | --- | --- | --- |

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
-use super::cluster::{CONTENT, Cluster, LABELS, OWNER, PART_OF, is_member, is_ready, is_terminating, label};
+use super::cluster::{CONTENT, Cluster, LABELS, OWNER, PART_OF, is_inside, is_member, is_ready, is_terminating, label};
 use super::life::{Kind, Shape};
 use crate::world::{ADAPTER, ENTRY, text};
 
@@ -223,9 +223,15 @@ fn judge_renewal(place: usize, cluster: &Cluster, demand: &Demand) -> Result<()>
 /// Judges how and when a member goes that is not wanted.
 fn judge_removal(write: Write<'_>, name: &str, live: &Value, cluster: &Cluster, demand: &Demand) -> Result<()> {
     let (policy, _) = departure(live)?;
-    let is_kept =
-        policy == "orphan" || policy == if demand.is_deleting { "orphan-on-delete" } else { "orphan-on-apply" };
+    let keeps = |policy| {
+        policy == "orphan" || policy == if demand.is_deleting { "orphan-on-delete" } else { "orphan-on-apply" }
+    };
+    let is_kept = keeps(policy);
     ensure!(is_kept == matches!(write, Write::Disown), "its policy is {policy}");
+    for (outer, object) in cluster.members().filter(|(outer, _)| is_kept && demand.is_to_go(outer)) {
+        let is_type = is_inside(live, object) && text(object, "/kind") != "Namespace";
+        ensure!(!is_type || keeps(departure(object)?.0), "it is disowned, and {outer} would wait for it for ever");
+    }
     if !demand.is_deleting {
         let unready = demand.unready(cluster, None);
         ensure!(unready.is_none(), "something leaves before {unready:?} is ready");

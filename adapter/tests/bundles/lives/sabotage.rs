@@ -129,6 +129,10 @@ const DISOWN_MAP: (Write<'_>, &str, Change) = (Write::Disown, "map", |it| {
     it.want("map", false);
     it.depart("map", "orphan,0,it");
 });
+const DISOWN_INSTANCE: (Write<'_>, &str, Change) = (Write::Disown, "instance", |it| {
+    it.want("instance", false);
+    it.depart("instance", "orphan,0,it");
+});
 const RECREATE_MAP: (Write<'_>, &str, Change) = (Write::Delete, "map", |it| it.settings("map").update = "recreate");
 const PURGE_MAP: (Write<'_>, &str, Change) = (Write::Delete, "map", |it| {
     it.settings("map").purge_order = Some(0);
@@ -207,6 +211,7 @@ fn judge_notices_each_broken_invariant_and_allows_the_same_write_otherwise() {
         (REMOVE_TYPE, |it| it.intrude(THING, "elsewhere", false), "[\"foreign\"] would go with it"),
         (REMOVE_TYPE, |it| it.intrude(THING, "elsewhere", true), "[\"foreign\"] would go with it"),
         (REMOVE_PARENT, |it| it.cluster.add(member("map")), "[\"map\"] are still members"),
+        (DISOWN_INSTANCE, |it| it.want("type", false), "it is disowned, and type would wait for it for ever"),
         (HAND_OVER_PARENT, |it| it.cluster.add(member("map")), "[\"map\"] are still members"),
         (HAND_OVER_MAP, |it| it.strip("map"), "it is no member"),
         (HAND_OVER_MAP, |it| it.live("map")["metadata"]["labels"][OWNER] = json!("another"), "it is no member"),
