@@ -92,8 +92,8 @@ impl Dependents {
         self.0.extend(others.0);
     }
 
-    /// The first object whose controllers lead to no member. What a member controls, at any number of removes, goes
-    /// with it in any case.
+    /// The first object whose controllers lead to no member. What a member controls, at any number of removes, goes with it in
+    /// any case.
     #[must_use]
     pub fn foreign(self, members: &Members) -> Option<Identity> {
         let (mut kept, mut left) = (members.uids.clone(), self.0);
@@ -153,8 +153,7 @@ fn failed(inspection: &Inspection, error: Error, cure: &str) -> Error {
 }
 
 impl Cluster {
-    /// Looks for an object that would go with what is to be deleted, and that is not of the set; returns the first
-    /// one.
+    /// Looks for an object that would go with what is to be deleted, and that is not of the set; returns the first one.
     ///
     /// Discovers the kinds, and lists the metadata of those that matter.
     ///

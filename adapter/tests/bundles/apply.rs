@@ -280,9 +280,8 @@ async fn object_that_is_written_once_is_created_again_and_never_changed() -> Res
 #[tokio::test]
 async fn object_that_is_written_once_leaves_by_its_latest_policy() -> Result<()> {
     let mut world = World::with(json!({ "policies": { "reconcile": "once" } })).await?;
-    let map = |world: &World, value: &str| world.map("map", value);
-    let kept = annotated(map(&world, "2"), &[("delete-policy", "orphan")]);
-    let before = map(&world, "1");
+    let (before, after) = (world.map("map", "1"), world.map("map", "2"));
+    let kept = annotated(after, &[("delete-policy", "orphan")]);
     let passes = [
         pass("creation", [Render(vec![before])], "created", &["map created Ready"], ""),
         pass("another policy", [Render(vec![kept])], "updated", &["map updated Ready"], ""),

@@ -30,8 +30,8 @@ async fn failed_write_stops_before_the_next_wave_and_the_next_pass_goes_on() -> 
             "failed",
             &["last none Absent", "map created Ready", "secret failed Absent"],
             "wave 0: Secret NS/secret: failed to create Secret NS/secret: injected 500 for POST \
-             /api/v1/namespaces/NS/secrets (HTTP 500); look at the \
-             server, its webhooks, and proxies in front of it",
+             /api/v1/namespaces/NS/secrets (HTTP 500); look at the server, its webhooks, and \
+             proxies in front of it",
         ),
         pass("creation resumes", [], "updated", &["last created Ready", "map none Ready", "secret created Ready"], ""),
         pass(
@@ -40,8 +40,8 @@ async fn failed_write_stops_before_the_next_wave_and_the_next_pass_goes_on() -> 
             "failed",
             &["last none Ready", "map updated Ready", "secret failed Ready"],
             "wave 0: Secret NS/secret: failed to migrate the managed fields of Secret NS/secret: injected 500 for PATCH \
-             /api/v1/namespaces/NS/secrets/secret (HTTP 500); look at the \
-             server, its webhooks, and proxies in front of it",
+             /api/v1/namespaces/NS/secrets/secret (HTTP 500); look at the server, its webhooks, and \
+             proxies in front of it",
         ),
         pass("update resumes", [], "updated", &["last updated Ready", "map none Ready", "secret updated Ready"], ""),
         pass(
@@ -50,8 +50,8 @@ async fn failed_write_stops_before_the_next_wave_and_the_next_pass_goes_on() -> 
             "failed",
             &["last deleted Absent", "map deleted Absent", "secret failed Ready"],
             "deletion wave 0: Secret NS/secret: failed to delete Secret NS/secret: injected 500 for DELETE \
-             /api/v1/namespaces/NS/secrets/secret (HTTP 500); look at the \
-             server, its webhooks, and proxies in front of it",
+             /api/v1/namespaces/NS/secrets/secret (HTTP 500); look at the server, its webhooks, and \
+             proxies in front of it",
         ),
         pass("deletion resumes", [], "deleted", &["secret deleted Absent"], ""),
         pass("gone", [], "skipped", &[], ""),
@@ -91,8 +91,8 @@ async fn parent_that_cannot_be_written_keeps_members_unwritten() -> Result<()> {
             "failed",
             &["map none Absent", "secret none Absent"],
             "the parent: failed to create ConfigMap NS/monitoring: injected 500 for POST \
-             /api/v1/namespaces/NS/configmaps (HTTP 500); look at the \
-             server, its webhooks, and proxies in front of it",
+             /api/v1/namespaces/NS/configmaps (HTTP 500); look at the server, its webhooks, and \
+             proxies in front of it",
         ),
         pass("next", [], "created", &["map created Ready", "secret created Ready"], ""),
     ];

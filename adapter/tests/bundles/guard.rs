@@ -9,16 +9,21 @@ use crate::table::Act::{Create, Delete, Deleting, Gone, Hold, Merge, Ready, Rele
 use crate::table::{pass, play};
 use crate::world::{World, annotated, definition};
 
-/// A bundle of a type, whose name comes with it, and of an instance.
-async fn type_and_instance() -> Result<(World, String)> {
+/// A bundle of a type, whose name comes with it, and of other objects, its instances among them.
+async fn type_and(others: impl FnOnce(&World) -> Vec<Value>) -> Result<(World, String)> {
     let mut world = World::new().await?;
     let named = format!("bazs.{}", world.group);
-    let objects = vec![definition(&world.group, "Baz", "Namespaced"), world.own("Baz", "baz")];
+    let mut objects = vec![definition(&world.group, "Baz", "Namespaced")];
+    objects.extend(others(&world));
     world.render(objects);
     world.pass().await?;
     world.await_established(&named).await?;
     world.pass().await?;
     Ok((world, named))
+}
+
+async fn type_and_instance() -> Result<(World, String)> {
+    type_and(|world| vec![world.own("Baz", "baz")]).await
 }
 
 /// The deletion of such a bundle, which nothing blocks.
@@ -68,13 +73,7 @@ async fn foreign_instance_of_a_named_type_blocks_the_deletion() -> Result<()> {
 
 #[tokio::test]
 async fn foreign_instance_of_an_own_type_keeps_the_type_and_everything_else() -> Result<()> {
-    let mut world = World::new().await?;
-    let named = format!("bazs.{}", world.group);
-    let objects = vec![definition(&world.group, "Baz", "Namespaced"), world.map("map", "1"), world.own("Baz", "baz")];
-    world.render(objects);
-    world.pass().await?;
-    world.await_established(&named).await?;
-    world.pass().await?;
+    let (mut world, named) = type_and(|world| vec![world.map("map", "1"), world.own("Baz", "baz")]).await?;
     let (rest, foreign) = (vec![world.secret("secret")], world.own("Baz", "foreign"));
     let blocked = "deletion guard: Baz.GROUP NS/foreign is not of this bundle; the deletion waits until it is gone";
     let passes = [
@@ -118,13 +117,8 @@ async fn foreign_instance_of_an_own_type_keeps_the_type_and_everything_else() ->
 
 #[tokio::test]
 async fn instance_that_is_to_stay_keeps_its_type_until_somebody_decides() -> Result<()> {
-    let mut world = World::new().await?;
-    let named = format!("bazs.{}", world.group);
-    let kept = annotated(world.own("Baz", "baz"), &[("delete-policy", "orphan")]);
-    world.render(vec![definition(&world.group, "Baz", "Namespaced"), world.map("map", "1"), kept]);
-    world.pass().await?;
-    world.await_established(&named).await?;
-    world.pass().await?;
+    let kept = |world: &World| annotated(world.own("Baz", "baz"), &[("delete-policy", "orphan")]);
+    let (mut world, named) = type_and(|world| vec![world.map("map", "1"), kept(world)]).await?;
     let goes = format!("delete,0,Baz.{} {}/baz", world.group, world.ns());
     let goes = json!({ "metadata": { "annotations": { "hyperfleet.io/deletion": goes } } });
     let passes = [

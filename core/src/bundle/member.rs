@@ -279,9 +279,8 @@ impl Member {
     /// is its failure then.
     pub(super) fn command(&mut self, setting: &Setting<'_>) -> Option<Command> {
         let desired = match &self.verdict.as_ref()?.1 {
-            Decision::Update(UpdateReason::Departure) => Ok(Value::Null),
+            Decision::Delete(_) | Decision::Disown(_) | Decision::Update(UpdateReason::Departure) => Ok(Value::Null),
             Decision::Create | Decision::Update(_) | Decision::Recreate => self.wanted.as_ref()?.stamped(setting),
-            Decision::Delete(_) | Decision::Disown(_) => Ok(Value::Null),
             Decision::Wait(_) | Decision::Skip(_) | Decision::Taken(_) => return None,
         };
         let desired = desired.map_err(|failure| self.fail(failure)).ok()?;

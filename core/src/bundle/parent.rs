@@ -166,9 +166,9 @@ impl Parent {
         let is_unused = |namespace: &&String| **namespace != self.namespace && !namespaces.contains(namespace.as_str());
         let unused_namespaces = self.contents.namespaces.iter().filter(is_unused).cloned();
         let unused: BTreeSet<String> = unused_kinds.map(GroupKind::to_string).chain(unused_namespaces).collect();
-        let (gone, unused) = unused.into_iter().partition(|place| self.memory.leaving.contains(place));
+        let (gone, unused): (BTreeSet<String>, _) =
+            unused.into_iter().partition(|place| self.memory.leaving.contains(place));
         self.memory.leaving = unused;
-        let gone: BTreeSet<String> = gone;
         self.contents.group_kinds.retain(|kind| !gone.contains(&kind.to_string()));
         self.contents.namespaces.retain(|namespace| !gone.contains(namespace));
         self.memory.kinds.retain(|kind, _| !gone.contains(&kind.to_string()));

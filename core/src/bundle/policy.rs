@@ -3,8 +3,8 @@
 //! In: the text of a policy, from an annotation or from the task. Out: a variant of its enum. Fails: [`Unknown`], with the
 //! valid words. The annotations of a whole object are read in [`Settings`].
 //!
-//! Values are words in any spelling that becomes the same in kebab case, so `IfUnowned` is `if-unowned`. Manifests that were written for SAP's
-//! component-operator-runtime have other words for three values, which are accepted, too.
+//! Values are words in any spelling that becomes the same in kebab case, so `IfUnowned` is `if-unowned`. Manifests that were
+//! written for SAP's component-operator-runtime have other words for three values, which are accepted, too.
 
 mod settings;
 
@@ -91,8 +91,12 @@ impl Delete {
     /// The word of the policy, as authors write it.
     #[must_use]
     pub fn word(self) -> &'static str {
-        // Each policy has a word.
-        Self::WORDS.iter().find(|(_, policy)| *policy == self).map_or("", |(word, _)| word)
+        match self {
+            Self::Delete => "delete",
+            Self::Orphan => "orphan",
+            Self::OrphanOnApply => "orphan-on-apply",
+            Self::OrphanOnDelete => "orphan-on-delete",
+        }
     }
 
     /// The policy of exactly this word.

@@ -272,10 +272,8 @@ impl<'t> Session<'t> {
         let unanswered = (found.len() < questions).then(|| "it is not known what would go".to_owned());
         let obstacle = found.into_iter().find_map(|found| match found {
             Ok(found) => {
-                let found = found?;
-                let why = format!("{found} is not of this bundle; the deletion waits until it is gone");
-                self.blocked_by = Some(found);
-                Some(why)
+                let found = self.blocked_by.insert(found?);
+                Some(format!("{found} is not of this bundle; the deletion waits until it is gone"))
             }
             Err(failure) => {
                 let why = failure.message.clone();

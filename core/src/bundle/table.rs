@@ -24,13 +24,13 @@
 //! | A6 | absent | create |
 //! | A7 | no member, and its policy does not adopt it | fail |
 //! | A8 | no member | update |
-//! | A9 | written once, and goes as it says | skip |
+//! | A9 | written once, and its delete policy and order did not change | skip |
 //! | A10 | changed in its content, and its policy recreates it | recreate |
 //! | A11 | changed | update |
 //! | A12 | to be applied again | update |
 //! | A13 | as it was applied | skip |
 //!
-//! An object that is written once changes only in what it says of its own deletion.
+//! Of an object that is written once, only its annotation `deletion` is written again.
 
 use std::fmt;
 
@@ -188,7 +188,7 @@ crate::row::table! {
     Absent, "A6", "absent";
     Taken, "A7", "no member, and its policy does not adopt it";
     Adopt, "A8", "no member";
-    Once, "A9", "written once, and goes as it says";
+    Once, "A9", "written once, and its delete policy and order did not change";
     Recreate, "A10", "changed in its content, and its policy recreates it";
     Changed, "A11", "changed";
     DueAgain, "A12", "to be applied again";

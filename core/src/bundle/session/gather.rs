@@ -43,17 +43,16 @@ pub(super) fn gather(setting: &Setting<'_>, intent: Intent, rendered: Vec<Render
     let mut lost = None;
     for (identity, (_, kind, version)) in unmatched {
         match setting.kinship(&version, &identity) {
-            // What is disowned must not keep the marks that it has left: the sweeper would take it for the adapter's.
-            Kinship::Lost(_) if intent == Intent::Disown => {
-                members.push(Member::unwanted(identity, kind, Live::Member(version)));
-            }
-            Kinship::Member => members.push(Member::unwanted(identity, kind, Live::Member(version))),
-            Kinship::Lost(mark) => {
+            Kinship::Lost(mark) if intent != Intent::Disown => {
                 lost = Some(format!(
                     "{identity} has lost `{mark}`, by which it is a member; restore it, or remove the label `{}` if the object is \
                      to stay",
                     applyset::PART_OF
                 ));
+            }
+            // What is disowned must not keep the marks that it has left: the sweeper would take it for the adapter's.
+            Kinship::Member | Kinship::Lost(_) => {
+                members.push(Member::unwanted(identity, kind, Live::Member(version)));
             }
             Kinship::Copy => {}
         }

@@ -118,7 +118,7 @@ impl Planning<'_> {
         (!step.inspections.is_empty() || step.obstacle.is_some()).then_some(step)
     }
 
-    /// An instance that is to stay although its type is to go with it, in words. Once it were disowned, the type would wait for it
+    /// An instance that is to stay although its type is to go with it, in words. Once it is disowned, the type would wait for it
     /// for ever.
     fn kept_instance(&self, outer: &Member, question: &Question) -> Option<String> {
         let Ok(Inspection::Instances(types)) = question else { return None };
