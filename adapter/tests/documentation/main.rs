@@ -17,7 +17,7 @@ use hyperfleet_adapter::config::signing::Key;
 use hyperfleet_adapter::config::{self, Flags, broker};
 use hyperfleet_adapter::field_types;
 use hyperfleet_adapter::handler;
-use lifecycle_config::diagnostics::Diagnostics;
+use lifecycle_config::diagnostics::{Diagnostic, Diagnostics, Severity};
 use lifecycle_config::settings::tables;
 use lifecycle_core::decision::{Decision, FailReason};
 use lifecycle_core::proof::Signer;
@@ -209,7 +209,9 @@ fn example_files_load_without_diagnostics() {
             };
             let place = format!("{}:{line}", page.path.display());
             let diagnostics = load(&kind, &place, &text);
-            assert!(diagnostics.is_empty(), "{diagnostics}");
+            // A note requires no change: a page on migration shows keys that are deprecated.
+            let is_note = |it: &Diagnostic| it.severity == Severity::Note;
+            assert!(diagnostics.all().iter().all(is_note), "{diagnostics}");
             *loaded.entry(kind).or_insert(0) += 1;
         }
     }
