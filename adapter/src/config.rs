@@ -14,6 +14,7 @@ pub mod signing;
 pub mod spec;
 
 mod maestro;
+mod reserved;
 mod resolve;
 mod version;
 
@@ -243,6 +244,7 @@ fn read_files(paths: &Paths, environment: &Environment, flags: &Flags, program_v
     };
     if let (Some(adapter), Some(valid)) = (&adapter, &task) {
         maestro::match_with_task(adapter, &valid.task, &paths.adapter.display().to_string(), &mut diagnostics);
+        reserved::check_adapter_labels(&adapter.name, &valid.task, &valid.document, &mut diagnostics);
     }
     ReadFiles { adapter, task, diagnostics }
 }

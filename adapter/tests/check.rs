@@ -118,6 +118,24 @@ fn strict_accepts_keys_without_effect_and_deprecated_keys() {
 }
 
 #[test]
+fn label_of_another_adapter_is_refused_where_gates_rely_on_it() {
+    let folder = tempfile::tempdir().unwrap();
+    for (label, gate, is_refused) in [
+        ("another", GATE, true),
+        ("another", "", false),
+        ("installer", GATE, false),
+        ("\"{{ .adapter.name }}\"", GATE, false),
+    ] {
+        let labelled = format!("metadata: {{labels: {{hyperfleet.io/adapter: {label}}}, ");
+        let task = format!("{RESOURCE}{gate}{POST}").replacen("metadata: {", &labelled, 1);
+        let output = check(folder.path(), DEPLOYMENT, &task, &[]);
+        let told = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+        assert_eq!(!output.status.success(), is_refused, "{label}: {told}");
+        assert_eq!(told.contains("and `adapter.name` is \"installer\""), label == "another", "{told}");
+    }
+}
+
+#[test]
 fn json_output_has_the_same_diagnostics() {
     let folder = tempfile::tempdir().unwrap();
     let output = check(folder.path(), DEPLOYMENT, &format!("{RESOURCE}{GATE}{POST}"), &["--output", "json"]);

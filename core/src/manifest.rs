@@ -4,11 +4,13 @@
 //! be written. Fails if the manifest does not render to an object with a kind and a name, or if the value of
 //! a stamped label or annotation is invalid.
 
+pub mod reserved;
+
 use std::borrow::Cow;
 
 use lifecycle_config::diagnostics::{Diagnostics, Severity};
 use lifecycle_config::document::{Document, Node};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::decision::{FailReason, Failure};
 use crate::id::is_same_namespace;
@@ -20,8 +22,9 @@ use crate::proof::{Claim, Signer};
 use crate::task::{Manifest, Resource, TransportKind, kinds};
 use lifecycle_language::scope::Scope;
 use lifecycle_language::template::{Tree, Unconfined};
+use reserved::Reserved;
 
-/// The labels and the annotation that every object gets, unless its author wrote them.
+/// The labels and the annotation that every object gets. A generation that the author wrote stays.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stamp {
     /// The name of the adapter that stamps the objects.
@@ -123,6 +126,12 @@ impl Identity {
         self.metadata.get("labels")?.get(key)?.as_str()
     }
 
+    /// Why the manifest cannot tell whose an object is: it writes another ownership label than the adapter stamps.
+    pub(crate) fn fault(&self, resource: &str, stamp: &Stamp) -> Option<Failure> {
+        let fault = reserved::fault(&json!({ "metadata": self.metadata }), resource, stamp)?;
+        Some(Failure::new(FailReason::InvalidLabel, fault))
+    }
+
     /// Whether a live object has the rendered name and namespace.
     #[must_use]
     pub fn is_named_as(&self, version: &Version) -> bool {
@@ -188,10 +197,14 @@ fn actions_of(tree: &Tree) -> usize {
 /// Renders and stamps a resource's manifest.
 ///
 /// # Errors
-/// The manifest does not render, a stamped value is invalid, or the manifest writes the label `disowned`.
-pub fn desired(resource: &Resource, scope: &Scope, stamp: &Stamp) -> Result<Desired, Failure> {
+/// The manifest does not render, a stamped value is invalid, or the manifest writes a label or annotation that is
+/// [reserved].
+pub fn desired(resource: &Resource, scope: &Scope, stamp: &Stamp, reserved: Reserved) -> Result<Desired, Failure> {
     let mut object = render(&resource.manifest, scope)?;
     place(&mut object, &resource.transport, scope)?;
+    if let (Reserved::Refused, Some(fault)) = (reserved, reserved::fault(&object, &resource.name, stamp)) {
+        return Err(Failure::new(FailReason::InvalidLabel, fault));
+    }
     let generation = apply_stamp(&mut object, &resource.name, stamp)?;
     let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
     let (api_version, kind, name) = (text("/apiVersion"), text("/kind"), text("/metadata/name"));

@@ -53,6 +53,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::bundle::report::Report;
 use crate::id::Generation;
 use crate::manifest::Stamp;
+use crate::manifest::reserved::Reserved;
 use crate::observation::{Observation, Query, Version};
 use crate::outcome::{Outcome, Pruned};
 use crate::task::{PropagationPolicy, Resource, Task};
@@ -301,6 +302,7 @@ impl<'t> Planner<'t> {
             failed_earlier: self.failed_earlier().is_some(),
             pending_disowning: &PendingDisowning::default,
             keeps_readings: self.keeps_readings,
+            reserved: Reserved::of(self.task.has_lifecycle()),
         }
     }
 

@@ -5,7 +5,7 @@ use kube::api::PostParams;
 use serde_json::json;
 
 use crate::task::{CREDENTIALS, SETTINGS, task};
-use crate::world::World;
+use crate::world::{ADAPTER, World};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn foreign_object_with_the_name_is_kept_and_reported() -> Result<()> {
@@ -96,5 +96,56 @@ async fn adopting_entry_takes_a_foreign_object_over() -> Result<()> {
     assert_eq!(adopted["metadata"]["labels"]["hyperfleet.io/resource"], json!("settings"));
     assert_eq!((&adopted["data"]["theirs"], &adopted["data"]["cluster"]), (&json!("x"), &json!("c1")));
     assert_eq!(world.reconcile_again("c1").await?.outcome("settings"), "skip SameGeneration");
+    Ok(())
+}
+
+/// An entry of one fixed name for all clusters, whose author gives its object an id of its own.
+const SHARED: &str = r#"
+  - name: settings
+    manifest:
+      apiVersion: v1
+      kind: ConfigMap
+      metadata:
+        name: shared
+        namespace: "{{ .namespace }}"
+        labels: {hyperfleet.io/resource-id: 'LABEL'}
+    discovery: {namespace: "{{ .namespace }}", by_name: shared}
+    lifecycle: {delete: {when: {expression: 'cluster.?deleted_time.orValue(null) != null'}}}
+"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn deletion_of_a_cluster_keeps_the_object_that_another_uses_by_the_same_label() -> Result<()> {
+    let world = World::new().await?;
+    let task = |label: &str| task(&SHARED.replace("LABEL", label));
+    // Not fixed for those who read the file, but the same for all clusters.
+    let adapter = world.adapter(task(r#"{{ printf "%s" "shared" }}"#))?.start().await?;
+    let report = world.reconcile("c1", 1).await?;
+    assert_eq!((report.outcome("settings").as_str(), report.status("Available")), ("fail InvalidLabel", "False"));
+    assert!(world.object("ConfigMap", "shared").await?.is_null(), "nothing is written");
+
+    // An adapter without this rule wrote it.
+    let labels = json!({
+        "hyperfleet.io/adapter": ADAPTER, "hyperfleet.io/resource-id": "shared", "hyperfleet.io/resource": "settings",
+    });
+    let annotations = json!({"hyperfleet.io/generation": "1"});
+    let object = json!({"metadata": {"name": "shared", "labels": labels, "annotations": annotations}});
+    let maps = world.objects("v1", "ConfigMap").await?;
+    maps.create(&PostParams::default(), &serde_json::from_value(object)?).await?;
+    let before = world.object("ConfigMap", "shared").await?;
+    world.reconcile("c2", 1).await?;
+    world.api.delete("c2").await?;
+    let report = world.reconcile_again("c2").await?;
+    assert_eq!(report.outcome("settings"), "fail DiscoveryFailed");
+    assert_eq!(report.status("Finalized"), "False");
+    assert_eq!(world.object("ConfigMap", "shared").await?, before);
+    drop(adapter);
+
+    maps.delete("shared", &kube::api::DeleteParams::default()).await?;
+    let _adapter = world.adapter(task("{{ .clusterId }}"))?.start().await?;
+    assert_eq!(world.reconcile("c1", 2).await?.outcome("settings"), "create Absent", "it equals what is stamped");
+    world.reconcile("c3", 1).await?;
+    world.api.delete("c3").await?;
+    assert_eq!(world.reconcile_again("c3").await?.outcome("settings"), "skip AlreadyAbsent");
+    assert!(!world.object("ConfigMap", "shared").await?.is_null(), "it is c1's");
     Ok(())
 }

@@ -13,6 +13,7 @@ use lifecycle_core::decision::Failure;
 use lifecycle_core::event::{LifecycleEvent, MAX_EVENT_BYTES};
 use lifecycle_core::execution::Execution;
 use lifecycle_core::host::Host;
+use lifecycle_core::manifest::reserved::Reserved;
 use lifecycle_core::manifest::{self, Stamp};
 use lifecycle_core::observation::{Observation, Version};
 use lifecycle_core::outcome::GateAnswer;
@@ -67,7 +68,9 @@ fn main() -> anyhow::Result<()> {
     let template = Template::parse("cluster-{{ .clusterId }}")?;
     time("render: a name", EVENT, || template.render(&scope).is_ok());
     let settings = fixture.task.resources.iter().find(|resource| resource.name == "settings").context("no settings")?;
-    time("render: a manifest, stamped", EVENT, || manifest::desired(settings, &scope, &stamp).is_ok());
+    time("render: a manifest, stamped", EVENT, || {
+        manifest::desired(settings, &scope, &stamp, Reserved::Refused).is_ok()
+    });
 
     let Observation::Found(versions) = &live[1] else { bail!("nothing is live") };
     let seen = Seen::Versions(versions.iter().collect());
@@ -180,7 +183,8 @@ impl Fixture {
     fn live(&self) -> anyhow::Result<Vec<Observation>> {
         let (scope, stamp) = self.scope(&self.absent())?;
         let live = self.task.resources.iter().map(|resource| {
-            let desired = manifest::desired(resource, &scope, &stamp).map_err(|failure| anyhow!("{failure}"))?;
+            let desired = manifest::desired(resource, &scope, &stamp, Reserved::Refused);
+            let desired = desired.map_err(|failure| anyhow!("{failure}"))?;
             Ok(Observation::Found(vec![Version::new(as_served(desired.object))]))
         });
         live.collect()

@@ -9,6 +9,7 @@ use super::owner::OwnerStatus;
 use super::reads;
 use crate::decision::{FailReason, Failure, NotYet};
 use crate::id::Generation;
+use crate::manifest::reserved::Reserved;
 use crate::manifest::{self, Desired, Identity, Stamp};
 use crate::observation::Version;
 use crate::outcome::GateAnswer;
@@ -51,20 +52,26 @@ pub(super) struct Context<'a> {
     pub(super) pending_disowning: &'a dyn Fn() -> PendingDisowning,
     /// Whether to record the values that each gate reads, for traces and dry runs.
     pub(super) keeps_readings: bool,
+    /// What becomes of a manifest that writes labels of the adapter.
+    pub(super) reserved: Reserved,
 }
 
 impl Context<'_> {
     /// Renders and stamps the manifest.
     pub(super) fn render(&self) -> Result<Desired, Failure> {
         reads::check(&reads::of_manifests(self.resource), self.unknown).map_err(render_failed)?;
-        manifest::desired(self.resource, self.scope, self.stamp)
+        manifest::desired(self.resource, self.scope, self.stamp, self.reserved)
     }
 
     /// Renders only what decides ownership: the manifest's name, namespace and ownership labels.
     pub(super) fn identity(&self) -> Result<Identity, Failure> {
         let manifest = Identity::part_of(&self.resource.manifest);
         reads::check(&reads::of_manifest(&manifest), self.unknown).map_err(render_failed)?;
-        Identity::render(&manifest, &self.resource.transport, self.scope)
+        let identity = Identity::render(&manifest, &self.resource.transport, self.scope)?;
+        match (self.reserved, identity.fault(&self.resource.name, self.stamp)) {
+            (Reserved::Refused, Some(failure)) => Err(failure),
+            (Reserved::Refused | Reserved::Kept, _) => Ok(identity),
+        }
     }
 }
 

@@ -21,9 +21,12 @@ mod params;
 mod patch;
 mod post;
 mod preconditions;
+mod reserved;
 mod resources;
 mod retention;
 mod when;
+
+use std::collections::BTreeSet;
 
 use lifecycle_config::decode::{Typing, decode};
 use lifecycle_config::diagnostics::Diagnostics;
@@ -92,8 +95,12 @@ fn compile_spec(
         DiscoverSpec::WhenMet => Discover::WhenMet,
         DiscoverSpec::Always => Discover::Always,
     };
-    let environment = checker.into_environment();
-    Task { params, preconditions, discover, resources, payloads, actions, environment }.find_clocks()
+    let mut task = Task { params, preconditions, discover, resources, payloads, actions, environment: BTreeSet::new() }
+        .find_clocks();
+    let index = |name: &str| spec.resources.iter().position(|resource| resource.any_name() == Some(name));
+    reserved::check(&mut checker, &task, |name| Some(root.key("resources").index(index(name)?)));
+    task.environment = checker.into_environment();
+    task
 }
 
 #[cfg(test)]

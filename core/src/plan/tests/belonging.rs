@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::passes::{assert_settled, config_map, gated, labels, live, pass, selecting, task, version, with, yes};
 use super::store::Store;
 use crate::keys;
+use crate::manifest::reserved;
 
 #[test]
 fn resources_with_the_same_selector_write_only_their_own_objects() {
@@ -155,18 +156,46 @@ fn kinds_in_different_api_versions_count_as_the_same_kind() {
     assert!(store.names().contains(&"any"));
 }
 
+/// An entry with one fixed name for all API resources, whose manifest renders its own ownership labels.
+fn shared(id: &str) -> Value {
+    let own =
+        json!({ "manifest": { "metadata": { "labels": { keys::RESOURCE_ID: id, keys::ADAPTER: "{{ .unset }}" } } } });
+    gated(with(config_map("left"), own), "delete", "deleting")
+}
+
 #[test]
-fn object_with_ownership_labels_from_the_manifest_is_owned() {
-    let mine =
-        json!({ "manifest": { "metadata": { "labels": { keys::RESOURCE_ID: "shared", keys::ADAPTER: "mine" } } } });
-    let task = task(&[gated(with(selecting("left"), mine), "delete", "deleting")]);
+fn ownership_label_of_the_author_that_equals_the_stamped_one_changes_nothing() {
+    let task = task(&[shared("{{ .stage }}")]);
+    let variables =
+        |deleting: bool| [("stage", json!("c1")), ("unset", json!("tester")), ("deleting", json!(deleting))];
     let mut store = Store::new();
-    pass(&task, &mut store, 3, &[]);
-    assert_settled(&task, &mut store, 3, &[]);
-    // An object written before the manifest set these labels.
-    store.put(version("left", "left-1", 1, 1));
-    pass(&task, &mut store, 3, &yes("deleting"));
-    assert_eq!(store.names(), Vec::<&str>::new());
+    assert_eq!(pass(&task, &mut store, 3, &variables(false)).result().2, "created");
+    assert_settled(&task, &mut store, 3, &variables(false));
+    assert_eq!(pass(&task, &mut store, 3, &variables(true)).result().2, "deleted");
+}
+
+#[test]
+fn ownership_label_of_the_author_that_differs_keeps_the_manifest_from_being_written() {
+    let task = task(&[shared("{{ .stage }}")]);
+    for (stage, adapter, label) in [("shared", "tester", keys::RESOURCE_ID), ("c1", "mine", keys::ADAPTER)] {
+        let mut store = Store::new();
+        let refused = pass(&task, &mut store, 3, &[("stage", json!(stage)), ("unset", json!(adapter))]);
+        assert_eq!(refused.result(), ("fail", "InvalidLabel", "failed", "12"));
+        let message = &refused.outcomes[0].failure().unwrap().message;
+        assert!(message.contains(label) && message.ends_with(reserved::CURE), "{message}");
+        assert_eq!(store.log.len(), 0);
+    }
+}
+
+#[test]
+fn object_that_api_resources_share_by_a_label_of_the_author_is_deleted_by_none() {
+    let task = task(&[shared("{{ .stage }}")]);
+    let variables = [("stage", json!("shared")), ("unset", json!("tester")), ("deleting", json!(true))];
+    let labels = with(labels("left"), json!({ keys::RESOURCE_ID: "shared" }));
+    let mut store = Store::with([live("ConfigMap", "left", labels, Some(1))]);
+    let failed = pass(&task, &mut store, 3, &variables);
+    assert_eq!(failed.result(), ("fail", "DiscoveryFailed", "failed", "1"));
+    assert_eq!((failed.outcomes[0].finalized, store.names()), (false, vec!["left"]));
 }
 
 #[test]

@@ -315,6 +315,43 @@ proptest! {
 }
 
 #[test]
+fn manifest_with_labels_and_annotations_of_the_adapter_is_refused_where_gates_rely_on_them() {
+    let with = |metadata: &str, lifecycle: &str| {
+        let manifest = format!("apiVersion: v1, kind: Pod, metadata: {{name: x, {metadata}}}");
+        let text = format!("apiVersion: v1\n      kind: Pod\n      metadata: {{name: x, {metadata}}}");
+        [format!("{{{manifest}}}"), format!("|\n      {text}")].map(|manifest| {
+            let text = format!(
+                "params: [{{name: id, source: event.id}}]\nresources:\n  - name: a\n    discovery: {{namespace: y, by_name: x}}\n    \
+                 manifest: {manifest}\n{lifecycle}"
+            );
+            compile("task.yaml", &text, &surroundings()).diagnostics.to_string()
+        })
+    };
+    let gate = "    lifecycle: {delete: {when: {expression: \"true\"}}}\n";
+    let refused = [
+        ("labels: {hyperfleet.io/resource-id: shared}", "writes \"shared\" as the label `hyperfleet.io/resource-id`"),
+        ("labels: {hyperfleet.io/resource: b}", "the adapter stamps \"a\", the name of the entry"),
+        ("annotations: {hyperfleet.io/ownership-proof: '{{ .id }}'}", "the annotation `hyperfleet.io/ownership-proof`"),
+        ("annotations: {hyperfleet.io/deletion: x}", "the annotation `hyperfleet.io/deletion`"),
+    ];
+    for (metadata, message) in refused {
+        for (lifecycle, count) in [(gate, "1 error, 0 warnings"), ("", "0 errors, 1 warning")] {
+            for told in with(metadata, lifecycle) {
+                assert!(told.contains(message) && told.contains("remove it from the manifest"), "{metadata}: {told}");
+                assert!(told.ends_with(count), "{metadata}: {told}");
+            }
+        }
+    }
+    let accepted = [
+        "labels: {hyperfleet.io/resource-id: '{{ .id }}', hyperfleet.io/resource: a}",
+        "annotations: {hyperfleet.io/generation: '7'}",
+    ];
+    for told in accepted.into_iter().flat_map(|metadata| with(metadata, gate)) {
+        assert!(told.contains("0 errors"), "{told}");
+    }
+}
+
+#[test]
 fn manifest_with_the_label_disowned_is_refused() {
     let with = |manifest: &str| {
         let text = format!("resources:\n  - name: a\n    discovery: {{by_name: x}}\n    manifest: {manifest}\n");
