@@ -93,7 +93,7 @@ impl<O: Objects, C: Fn() -> Result<P, TermOver>, P, E: Evidence> Deleter<'_, O, 
         self.refused.begin_pass(plan);
         // The parent of a bundle goes after all other objects were tried: until then, it says where members are.
         let stream = move |are_parents: bool| {
-            let judged = plan.objects().iter().filter(move |judged| judged.is_parent == are_parents);
+            let judged = plan.objects().iter().filter(move |judged| judged.is_parent() == are_parents);
             let attempts = judged
                 .map(move |judged| Running { deleter: self, plan, judged, gone_since: strikes.since(judged) }.run());
             stream::iter(attempts).buffer_unordered(self.concurrency.get())

@@ -47,10 +47,14 @@ impl KindFilter {
     /// Whether the sweeper sweeps this kind: it can be listed and deleted, and the patterns select it.
     #[must_use]
     pub fn selects(&self, served: &ServedKind) -> bool {
-        let named = |patterns: &[KindPattern]| patterns.iter().any(|pattern| pattern.matches(&served.kind));
-        served.has_verbs(&["list", "delete"])
-            && (self.include.is_empty() || named(&self.include))
-            && !named(&self.exclude)
+        served.has_verbs(&["list", "delete"]) && self.names(&served.kind)
+    }
+
+    /// Whether the patterns select the kind, if the cluster serves it.
+    #[must_use]
+    pub fn names(&self, kind: &GroupVersionKind) -> bool {
+        let named = |patterns: &[KindPattern]| patterns.iter().any(|pattern| pattern.matches(kind));
+        (self.include.is_empty() || named(&self.include)) && !named(&self.exclude)
     }
 
     /// Whether the patterns can select a kind of this group.

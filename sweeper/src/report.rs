@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use jiff::{SignedDuration, Timestamp};
+use lifecycle_core::bundle::identity::GroupKind;
 use lifecycle_core::sweep::{Candidate, Hold, Keep, Release, Strikes, Verdict};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -37,7 +38,7 @@ pub fn object(survey: &Survey, (candidate, verdict): &(Candidate, Verdict)) -> V
     let object = &candidate.object;
     let along = survey.takes_along.get(&candidate.uid).into_iter().flatten();
     let along: BTreeMap<_, _> = along.map(|(kind, objects)| (kind_label(kind), objects)).collect();
-    json!({
+    let mut json = json!({
         "apiVersion": object.kind.api_version(),
         "kind": object.kind.kind,
         "namespace": object.namespace,
@@ -47,7 +48,11 @@ pub fn object(survey: &Survey, (candidate, verdict): &(Candidate, Verdict)) -> V
         "resource_id": candidate.resource_id,
         "verdict": verdict.label(),
         "in_it": along,
-    })
+    });
+    if let Some(stays) = survey.stays.get(&candidate.uid) {
+        json["stays"] = json!(stays);
+    }
+    json
 }
 
 /// The [`json()`] of a survey, all but its objects.
@@ -170,6 +175,11 @@ fn row(survey: &Survey, (candidate, verdict): &(Candidate, Verdict), outcomes: O
     let along = survey.takes_along.get(&candidate.uid).into_iter().flatten();
     let along: Vec<_> = along.map(|(kind, objects)| format!("{objects} {}", kind_label(kind))).collect();
     let why = if along.is_empty() { why } else { format!("{why}; in it: {}", along.join(", ")) };
+    let stays = survey.stays.get(&candidate.uid).map(|kinds| {
+        let kinds: Vec<_> = kinds.iter().map(GroupKind::to_string).collect();
+        format!("; of its bundle, objects of these kinds stay, which `kinds` leaves out: {}", kinds.join(", "))
+    });
+    let why = why + &stays.unwrap_or_default();
     [action, candidate.object.to_string(), candidate.adapter.clone(), candidate.resource_id.clone(), why]
 }
 

@@ -10,6 +10,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use lifecycle_core::bundle::identity::GroupKind;
 use lifecycle_core::id::GroupVersionKind;
 use lifecycle_core::sweep::{
     Approval, Asked, Candidate, Judgement, Keep, OwnerAnswer, Policy, Reading, Release, Strikes, SweepPlan, Verdict,
@@ -35,6 +36,9 @@ pub struct Survey {
     /// How many objects of each kind live in an orphaned namespace, or are of an orphaned custom kind, by the UID of the
     /// namespace or definition.
     pub takes_along: BTreeMap<String, BTreeMap<GroupVersionKind, u64>>,
+    /// The kinds of a bundle's members that the patterns do not select, so that such members stay; by the UID of the bundle's
+    /// parent.
+    pub stays: BTreeMap<String, Vec<GroupKind>>,
     /// How many other objects of each kind are kept, by reason.
     pub kept: BTreeMap<(GroupVersionKind, Keep), u64>,
     /// How many answers of the API proved nothing, by reason.
@@ -79,6 +83,7 @@ pub async fn survey(
     let census = &inventory.census;
     let inside = |candidate: &Candidate| Some((candidate.uid.clone(), found.contents.inside(candidate)));
     let takes_along = found.candidates.iter().filter_map(inside).filter(|(_, inside)| !inside.is_empty()).collect();
+    let stays = found.candidates.iter().filter_map(|candidate| stays(candidate, filter)).collect();
     let judgement = Reading {
         census,
         answer: |id: &str| answers.of(id),
@@ -104,8 +109,19 @@ pub async fn survey(
         plan,
         orphans,
         takes_along,
+        stays,
         oldest: strikes.oldest(),
     }
+}
+
+/// The UID of a bundle's parent, and the kinds of members that are not swept; `None` if there are none.
+fn stays(candidate: &Candidate, filter: &KindFilter) -> Option<(String, Vec<GroupKind>)> {
+    let is_swept = |kind: &GroupKind| {
+        let kind = GroupVersionKind { group: kind.group.clone(), version: String::new(), kind: kind.kind.clone() };
+        filter.names(&kind)
+    };
+    let stays: Vec<_> = candidate.member_kinds.iter().flatten().filter(|kind| !is_swept(kind)).cloned().collect();
+    (!stays.is_empty()).then(|| (candidate.uid.clone(), stays))
 }
 
 impl Survey {

@@ -1,9 +1,12 @@
 //! What the sweeper reads from the metadata of an object.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::bundle::applyset;
+use crate::bundle::identity::GroupKind;
 use crate::destination::Destination;
 use crate::id::Generation;
 use crate::keys;
@@ -33,8 +36,9 @@ pub struct Candidate {
     pub owners: Vec<String>,
     /// Whether an adapter disowned it.
     pub is_disowned: bool,
-    /// Whether it is the parent of a bundle, by which its members are found.
-    pub is_parent: bool,
+    /// The kinds of a bundle's members, if the object is the bundle's parent, by which its members are found. Empty if
+    /// somebody changed what the parent says about them.
+    pub member_kinds: Option<BTreeSet<GroupKind>>,
     /// The annotation `hyperfleet.io/ownership-proof`.
     pub proof: Option<String>,
 }
@@ -69,9 +73,18 @@ impl Candidate {
                 Some(_) => vec![String::new()],
             },
             is_disowned: metadata.get("labels").is_some_and(|labels| labels.get(keys::DISOWNED).is_some()),
-            is_parent: metadata.get("labels").is_some_and(|labels| labels.get(applyset::ID).is_some()),
+            member_kinds: metadata
+                .get("labels")
+                .and_then(|labels| labels.get(applyset::ID))
+                .map(|_| applyset::Contents::read(object).map(|contents| contents.group_kinds).unwrap_or_default()),
             proof: annotation(keys::OWNERSHIP_PROOF).map(str::to_owned),
         }
+    }
+
+    /// Whether the object is the parent of a bundle.
+    #[must_use]
+    pub fn is_parent(&self) -> bool {
+        self.member_kinds.is_some()
     }
 
     /// The statement that this object's proof must sign.

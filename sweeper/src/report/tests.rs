@@ -48,6 +48,36 @@ fn plan_is_a_first_strike_against_what_would_be_deleted() {
 }
 
 #[test]
+fn plan_names_the_kinds_of_a_bundle_that_stay() {
+    let mut config = config("a", "http://api");
+    config.filter.include = vec!["core/ConfigMap".parse().unwrap(), "apps/*".parse().unwrap()];
+    let world = World::default();
+    world.set_resources([("r0".to_owned(), Generation(1))].into());
+    let labels = json!({ "hyperfleet.io/adapter": "a", "hyperfleet.io/resource-id": "r1" });
+    for (name, kinds) in [("some", "Cache.example.io,ConfigMap,Deployment.apps,Secret"), ("all", "ConfigMap")] {
+        let mut labels = labels.clone();
+        labels["applyset.kubernetes.io/id"] = json!("applyset-x-v1");
+        let annotations = json!({ "applyset.kubernetes.io/tooling": "hyperfleet-lifecycle/1",
+                                  "applyset.kubernetes.io/contains-group-kinds": kinds });
+        let metadata =
+            json!({ "name": name, "namespace": "team", "uid": name, "labels": labels, "annotations": annotations });
+        world.add(json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata }));
+    }
+    let policy = (&config.policy, &config.filter);
+    let found = block_on(survey(&world, &world, policy, &mut Strikes::default(), async || None, || NOW));
+    let plan = json(&found, &config, NOW);
+    let stays = |name: &str| {
+        let objects = plan["objects"].as_array().unwrap();
+        objects.iter().find(|object| object["name"] == name).unwrap()["stays"].clone()
+    };
+    assert_eq!(stays("some"), json!(["Secret", "Cache.example.io"]), "{plan}");
+    assert_eq!(stays("all"), Value::Null);
+    let text = text(&found, None);
+    let said = "of its bundle, objects of these kinds stay, which `kinds` leaves out: Secret, Cache.example.io";
+    assert!(text.contains(said), "{text}");
+}
+
+#[test]
 fn plan_of_another_sweep_is_refused_with_its_cure() {
     let own = config("a, b", "http://api/");
     let text = plan(&own).to_string();

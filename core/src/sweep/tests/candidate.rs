@@ -22,7 +22,7 @@ fn candidate_is_read_from_metadata() {
         is_terminating: false,
         owners: Vec::new(),
         is_disowned: false,
-        is_parent: false,
+        member_kinds: None,
         proof: Some("2f0c".to_owned()),
     };
     assert_eq!(candidate, expected);
