@@ -39,13 +39,16 @@ use lifecycle_config::diagnostics::{Diagnostics, Severity};
 use lifecycle_config::document::{Document, Path};
 
 use crate::gate_values::Own;
+use lifecycle_core::task::types::VariableTypes;
 use lifecycle_core::task::{Recreate, Resource, Task};
 use lifecycle_language::cel::{Expression, Presence};
+use lifecycle_language::resource_reads::ResourceReads;
 
 /// Runs every lint on a task; `document` is the file that the task was compiled from.
 #[must_use]
 pub fn lint(task: &Task, document: &Document) -> Diagnostics {
-    let mut linter = Linter { task, document, diagnostics: Diagnostics::default() };
+    let types = VariableTypes::of(task);
+    let mut linter = Linter { task, document, types, diagnostics: Diagnostics::default() };
     gates::lint(&mut linter);
     adoption::lint(&mut linter);
     disowning::lint(&mut linter);
@@ -76,6 +79,7 @@ pub fn lint(task: &Task, document: &Document) -> Diagnostics {
 struct Linter<'t> {
     task: &'t Task,
     document: &'t Document,
+    types: VariableTypes,
     diagnostics: Diagnostics,
 }
 
@@ -133,6 +137,18 @@ fn is_created(task: &Task, resource: &Resource) -> bool {
     let gates = &resource.gates;
     let mut asked = [&gates.when, &gates.create, &gates.apply].into_iter().flatten();
     asked.all(|gate| own.possible(gate, Presence::Absent).can_hold())
+}
+
+/// The entries of `resources` that an expression reads without asking whether they are there: it fails while one of them is
+/// absent.
+fn unguarded_entries<'e>(task: &Task, expression: &'e Expression) -> impl Iterator<Item = &'e str> {
+    let names = match expression.resource_reads() {
+        ResourceReads::Only(names) => Some(names),
+        ResourceReads::Any => None,
+    };
+    let is_certain = |name: &&str| !task.is_shared(name) && expression.demands(&["resources", name]);
+    let certain: Vec<&str> = names.into_iter().flatten().map(String::as_str).filter(is_certain).collect();
+    certain.into_iter()
 }
 
 /// Whether a path along the edges leads from `start` back to `start`.

@@ -6,6 +6,7 @@
 pub mod compile;
 pub mod kinds;
 pub mod spec;
+pub mod types;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -446,9 +446,54 @@ fn gate_that_fails_or_has_no_value_fails_its_resource() {
             let found = decision(&gated(gate, expression), is_live.then(live));
             assert!(found.starts_with("GateFailed: ") && found.ends_with(cause), "{gate} {expression}: {found}");
         }
-        // Null counts as false, and does not fail the gate.
-        let found = decision(&gated(gate, NULL), is_live.then(live));
-        assert!(!found.starts_with("GateFailed"), "{gate}: {found}");
+    }
+}
+
+/// The gates that take away an object or its ownership.
+const STRICT: [&str; 3] = ["orphan", "delete", "recreate"];
+
+#[test]
+fn gate_that_takes_an_object_away_takes_a_boolean_alone() {
+    // Only an event knows the types of these values.
+    let values = [
+        ("[null][0]", "null", false),
+        ("['True'][0]", "a text", true),
+        ("['false'][0]", "a text", true),
+        ("[''][0]", "a text", false),
+        ("[1][0]", "a number", true),
+        ("[0u][0]", "a number", true),
+        ("[1.5][0]", "a number", true),
+        ("[['a']][0]", "a list", true),
+        ("[[]][0]", "a list", false),
+        ("[{'a': true}][0]", "a mapping", true),
+        ("[timestamp(now())][0]", "a timestamp", true),
+        ("[duration('1s')][0]", "a duration", true),
+        ("[b''][0]", "bytes", true),
+        ("optional.of(['True'][0])", "a text", true),
+    ];
+    for (gate, is_live) in GATES {
+        let decide = |expression: &str| decision(&gated(gate, expression), is_live.then(live));
+        for (expression, kind, is_truthy) in values {
+            let found = decide(expression);
+            if STRICT.contains(&gate) {
+                let cause = format!(
+                    "GateFailed: failed to evaluate the {gate} gate: `{expression}` gave {kind}, and this gate takes `true` or \
+                     `false` alone: write a test, such as `"
+                );
+                assert!(found.starts_with(&cause), "{gate} {expression}: {found}");
+                // The value may be secret: the message has nothing that is not in the expression.
+                assert!(!found.contains("True\"`") || kind == "a text", "{gate} {expression}: {found}");
+            } else {
+                assert_eq!(
+                    found,
+                    decide(if is_truthy { "true" } else { "false" }).replace("true", expression),
+                    "{gate} {expression}"
+                );
+            }
+        }
+        for (expression, same) in [("[true][0]", "true"), ("[false][0]", "false"), ("optional.of([true][0])", "true")] {
+            assert_eq!(decide(expression), decide(same), "{gate} {expression}");
+        }
     }
 }
 

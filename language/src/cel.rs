@@ -33,6 +33,7 @@ mod syntax;
 #[cfg(test)]
 mod tests;
 mod time;
+mod types;
 mod view;
 mod walk;
 
@@ -49,6 +50,7 @@ use self::internal::Internal;
 use self::lint::Name;
 pub use self::null_tests::NullTest;
 pub use self::readings::Reading;
+pub use self::types::{Mismatch, Types};
 #[cfg(feature = "measure")]
 pub use self::walk::VISITED;
 use crate::pattern::PatternError;
@@ -255,6 +257,18 @@ impl Expression {
     #[must_use]
     pub fn is_boolean(&self) -> bool {
         self.abstract_value(&|_| Presence::Unknown, &|_| None).is_boolean()
+    }
+
+    /// The types that its result can have; `of_path` gives those of a variable, or of a path of fields below one.
+    #[must_use]
+    pub fn types(&self, of_path: &dyn Fn(&str) -> Types) -> Types {
+        types::types(&self.parsed.tree, of_path)
+    }
+
+    /// Its comparisons of values whose types are never equal; `of_path` as for [`types`](Self::types).
+    #[must_use]
+    pub fn mismatches(&self, of_path: &dyn Fn(&str) -> Types) -> Vec<Mismatch> {
+        types::mismatches(&self.parsed.tree, of_path)
     }
 
     /// Which entries it can read below a member of a top-level object: of `adapter.outcomes`, for `["adapter", "outcomes"]`.

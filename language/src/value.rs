@@ -24,7 +24,7 @@ pub mod typed;
 
 pub use convert::{ConvertError, convert};
 pub use text::text;
-pub use typed::{Kind, Typed};
+pub use typed::{Kind, Type, Typed};
 
 /// Turns every number into a double, as Go does when it decodes JSON into `any`.
 #[must_use]

@@ -21,9 +21,15 @@ pub(super) fn lint(linter: &mut Linter<'_>) {
             let demanded = |key: &&str| gate.expression.demands(&["resources", name, "metadata", key]);
             if let Some(key) = ["labels", "annotations"].iter().find(|key| demanded(key)).filter(|_| asks_object) {
                 let message = format!("fails on an object without {key}, and this entry does not create its own");
-                let help = format!(
-                    "write `dig(resources.{name}, \"metadata.{key}.example.io/tier\")`, which is null then, or read them as an optional"
-                );
+                let help = match gate.kind {
+                    // These two are asked while the object is absent, too.
+                    Kind::Orphan | Kind::Delete => {
+                        format!("write `resources.?{name}.?metadata.?{key}[?\"example.io/tier\"].orValue(\"\")`")
+                    }
+                    Kind::Patch | Kind::Recreate | Kind::When | Kind::Create | Kind::Apply => format!(
+                        "write `dig(resources.{name}, \"metadata.{key}.example.io/tier\")`, which is null then, or read them as an optional"
+                    ),
+                };
                 linter.warn(&gate.path, message, help);
             }
         }

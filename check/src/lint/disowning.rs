@@ -1,7 +1,7 @@
 //! Warns of orphan and delete gates that can hold together, and of objects that are disowned in a namespace which
 //! the task deletes.
 
-use super::{Gate, Kind, Linter, Own, Task, gates_of, resources};
+use super::{Gate, Kind, Linter, Own, Task, gates_of, resources, unguarded_entries};
 use crate::written::deleted_namespace;
 use lifecycle_core::task::Resource;
 use lifecycle_language::cel::{Presence, Relation};
@@ -64,7 +64,9 @@ fn conflict(linter: &mut Linter<'_>, own: &Own<'_>, orphan: &Gate<'_>, delete: &
     };
     let message = format!("{message}; `{name}` is disowned then, not deleted, with the warning `gate_conflict`");
     let only = orphan.expression.source();
-    let help = match only.contains('\n') {
+    // A copy of a read that fails while an object is absent would make `delete` fail then, too.
+    let is_unguarded = unguarded_entries(linter.task, orphan.expression).next().is_some();
+    let help = match only.contains('\n') || is_unguarded {
         false => format!("add to `delete` what keeps the two apart: `&& !({only})`"),
         true => "add to `delete` what keeps the two apart: that `orphan` does not hold".to_owned(),
     };

@@ -1,4 +1,5 @@
-//! Warns of conditions that are a text, a number, `true` or an optional instead of a test.
+//! Warns of conditions that are a text, a number, `true` or an optional instead of a test. A gate that takes an object away
+//! and is never a boolean is refused at load already.
 
 use lifecycle_config::document::Path;
 
@@ -33,10 +34,18 @@ pub(super) fn lint(linter: &mut Linter<'_>, resource: &Resource, gate: &Gate<'_>
         linter.warn(&gate.path, format!("always holds: {effect}"), help);
     } else if is_optional(gate.expression) {
         let source = gate.expression.source();
-        let message = "gives an optional: without a value the gate fails, and with one it holds unless that is false, null or empty";
+        let message = match gate.kind {
+            Kind::Orphan | Kind::Delete | Kind::Recreate => {
+                "gives an optional: the gate fails without a value, and with a value that is no boolean"
+            }
+            Kind::When | Kind::Create | Kind::Apply | Kind::Patch => {
+                "gives an optional: without a value the gate fails, and with one it holds unless that is false, null or empty"
+            }
+        };
         // Kubernetes objects in `resources` are never null; a field of the API may be.
         let presence = if source.starts_with("resources.") { "hasValue()" } else { "orValue(null) != null" };
-        let help = format!("write `{source}.{presence}`, or `{source}.orValue(false)` if the value is a boolean");
+        let guarded = guarded(source);
+        let help = format!("write `{guarded}.{presence}`, or `{guarded}.orValue(false)` if the value is a boolean");
         linter.warn(&gate.path, message.to_owned(), help);
     }
 }
@@ -72,10 +81,29 @@ pub(super) fn value(linter: &mut Linter<'_>, path: &Path, expression: &Expressio
     } else if is_number(source) {
         ("a number", "write a comparison, or `true` or `false`".to_owned())
     } else {
-        return false;
+        let types = linter.types.of_expression(expression);
+        if types.excludes_boolean() {
+            let message = format!("gives {types}, never a boolean: while that is not empty, {effect}");
+            let help = match types.first() {
+                Some(given) => format!("write a test, such as `{}`", given.compared(expression.one_line())),
+                None => "write a test, such as a comparison".to_owned(),
+            };
+            linter.warn(path, message, help);
+        }
+        return types.excludes_boolean();
     };
     linter.warn(path, format!("is {kind}, which always holds: {effect}"), help);
     true
+}
+
+/// The path with an optional first step below `resources`: the gate is evaluated while the object is absent, too.
+fn guarded(path: &str) -> String {
+    match path.strip_prefix("resources.") {
+        Some(rest) if !rest.starts_with('?') => {
+            format!("resources.?{}", rest.replacen('.', ".?", 1).replace(".??", ".?"))
+        }
+        Some(_) | None => path.to_owned(),
+    }
 }
 
 /// The content of an expression that is one quoted text. The empty text is left out: it counts as false.

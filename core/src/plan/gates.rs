@@ -19,6 +19,7 @@ use crate::task::{Gates, Recreate, Resource};
 use crate::warning::{Warning, WarningReason};
 use lifecycle_language::cel::{EvaluationError, Expression, Reading};
 use lifecycle_language::scope::Scope;
+use lifecycle_language::value::Type;
 
 /// The gates that were evaluated for one resource, and their warnings.
 #[derive(Debug, Default)]
@@ -97,6 +98,15 @@ pub(super) struct Examined {
     pub(super) record: Record,
 }
 
+/// What counts as an answer of a gate.
+#[derive(Clone, Copy)]
+struct Asks {
+    /// See [`Gate::is_strict`].
+    is_strict: bool,
+    /// See [`Gate::is_lenient`].
+    is_lenient: bool,
+}
+
 impl<'a> Examination<'a> {
     /// `desired` is the rendered manifest, if the caller rendered it already.
     pub(super) fn new(
@@ -141,16 +151,19 @@ impl<'a> Examination<'a> {
         live.and_then(Version::generation).is_none_or(|live| live < desired)
     }
 
-    fn evaluate(&mut self, name: &str, expression: &Expression, lenient: bool) -> GateAnswer {
+    fn evaluate(&mut self, name: &str, expression: &Expression, asks: Asks) -> GateAnswer {
         if let Err(cause) = reads::check(expression.resource_reads(), self.context.unknown) {
             return GateAnswer::Failed(cause);
         }
         match expression.evaluate_typed(self.context.scope) {
             // A gate without a value counts as failed, never as true: gates decide about writes and deletions.
             Ok(None) => GateAnswer::Failed(format!("`{}` gave no value", expression.source())),
+            Ok(Some(answer)) if asks.is_strict && answer.type_of() != Type::Boolean => {
+                GateAnswer::Failed(not_boolean(expression, answer.type_of()))
+            }
             Ok(Some(answer)) if answer.is_truthy() => GateAnswer::Holds,
             Ok(Some(_)) => GateAnswer::DoesNotHold,
-            Err(error) if lenient && self.is_missing_own_status(&error) => {
+            Err(error) if asks.is_lenient && self.is_missing_own_status(&error) => {
                 let message = format!("the {name} gate was taken as false: {error}");
                 self.record.warnings.push(Warning::new(WarningReason::StatusMissing, message));
                 GateAnswer::DoesNotHold
@@ -166,8 +179,8 @@ impl<'a> Examination<'a> {
     }
 
     /// Evaluates a gate, and records its result.
-    fn ask(&mut self, name: String, expression: &Expression, lenient: bool) -> GateAnswer {
-        let answer = self.evaluate(&name, expression, lenient);
+    fn ask(&mut self, name: String, expression: &Expression, asks: Asks) -> GateAnswer {
+        let answer = self.evaluate(&name, expression, asks);
         let Context { scope, resource, keeps_readings, .. } = self.context;
         let readings = if keeps_readings { expression.readings(scope) } else { Vec::new() };
         let is_explained = keeps_readings && answer == GateAnswer::DoesNotHold;
@@ -195,7 +208,10 @@ impl Questions for Examination<'_> {
     fn gate(&mut self, gate: Gate) -> GateAnswer {
         match configured(&self.context.resource.gates, gate) {
             Configured::Never(answer) => answer,
-            Configured::When(name, expression) => self.ask(name.to_owned(), expression, gate.is_lenient()),
+            Configured::When(name, expression) => {
+                let asks = Asks { is_strict: gate.is_strict(), is_lenient: gate.is_lenient() };
+                self.ask(name.to_owned(), expression, asks)
+            }
             Configured::OnChange(name) => {
                 let answer = self.recreate_on_change();
                 self.note(name.to_owned(), answer, Vec::new(), BTreeSet::new())
@@ -207,7 +223,7 @@ impl Questions for Examination<'_> {
         let context = self.context;
         let mut holding = Vec::new();
         for (place, patch) in context.resource.gates.patches.iter().enumerate() {
-            match self.ask(format!("patch[{place}]"), &patch.when, true) {
+            match self.ask(format!("patch[{place}]"), &patch.when, Asks { is_strict: false, is_lenient: true }) {
                 GateAnswer::Holds => holding.push(place),
                 GateAnswer::DoesNotHold => {}
                 GateAnswer::Failed(cause) => return Err(Failure::new(FailReason::GateFailed, cause)),
@@ -310,6 +326,13 @@ pub fn configured(gates: &Gates, gate: Gate) -> Configured<'_> {
 pub fn is_behind(versions: &[&Version], desired: Generation) -> bool {
     let live = current(versions.iter().copied(), desired).and_then(Version::generation);
     live.is_some_and(|live| live < desired)
+}
+
+/// Why a gate that takes away an object has no answer: the type of its value, never the value, which may be secret.
+fn not_boolean(expression: &Expression, found: Type) -> String {
+    let source = expression.one_line();
+    let cure = found.compared(source);
+    format!("`{source}` gave {found}, and this gate takes `true` or `false` alone: write a test, such as `{cure}`")
 }
 
 fn render_failed(cause: String) -> Failure {

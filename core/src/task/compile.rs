@@ -4,12 +4,14 @@
 //! expressions, templates and paths are all parsed, and warnings. Fails with every mistake at once:
 //! compilation records a mistake with its place, and goes on.
 //!
-//! A file that the Go adapter accepts compiles, with three exceptions: a manifest whose kind is not fixed, an
-//! inline manifest with an action that spans strings, and a resource of the maestro transport that is no `ManifestWork`.
+//! A file that the Go adapter accepts compiles, with four exceptions: a manifest whose kind is not fixed, an
+//! inline manifest with an action that spans strings, a resource of the maestro transport that is no `ManifestWork`,
+//! and a delete gate that never gives a boolean.
 //! The Go adapter parses templates, JSON paths and payload files when an event needs them. They are parsed
 //! here already, but one that does not parse only gives a warning, and fails the event. Nothing is evaluated
 //! here.
 
+mod booleans;
 mod bundle;
 mod check;
 mod gates;
@@ -98,7 +100,9 @@ fn compile_spec(
     let mut task = Task { params, preconditions, discover, resources, payloads, actions, environment: BTreeSet::new() }
         .find_clocks();
     let index = |name: &str| spec.resources.iter().position(|resource| resource.any_name() == Some(name));
-    reserved::check(&mut checker, &task, |name| Some(root.key("resources").index(index(name)?)));
+    let place = |name: &str| Some(root.key("resources").index(index(name)?));
+    reserved::check(&mut checker, &task, place);
+    booleans::check(&mut checker, &task, place);
     task.environment = checker.into_environment();
     task
 }

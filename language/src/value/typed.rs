@@ -5,6 +5,7 @@
 //! each such part. So the next expression gets the type back, and a template prints the part as Go would.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -38,6 +39,57 @@ pub struct Typed {
     pub kinds: Kinds,
 }
 
+/// What a value is, in the words of messages: a message about a value names its type and never its content, which may be
+/// secret.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[expect(missing_docs, reason = "the types of CEL")]
+pub enum Type {
+    Boolean,
+    Number,
+    Text,
+    Null,
+    List,
+    Mapping,
+    Timestamp,
+    Duration,
+    Bytes,
+}
+
+impl fmt::Display for Type {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Boolean => "a boolean",
+            Self::Number => "a number",
+            Self::Text => "a text",
+            Self::Null => "null",
+            Self::List => "a list",
+            Self::Mapping => "a mapping",
+            Self::Timestamp => "a timestamp",
+            Self::Duration => "a duration",
+            Self::Bytes => "bytes",
+        })
+    }
+}
+
+impl Type {
+    /// How an author makes a test of an expression that gives a value of this type.
+    #[must_use]
+    pub fn compared(self, source: &str) -> String {
+        let is_plain =
+            |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '?' | '(' | ')' | '"' | '\'' | '[' | ']');
+        let source = if source.chars().all(is_plain) { source.to_owned() } else { format!("({source})") };
+        match self {
+            Self::Boolean => source,
+            Self::Number => format!("{source} > 0"),
+            Self::Text => format!("{source} == \"True\""),
+            Self::Null => format!("{source} == true"),
+            Self::List | Self::Mapping | Self::Bytes => format!("{source}.size() > 0"),
+            Self::Timestamp => format!("{source} < timestamp(now())"),
+            Self::Duration => format!("{source} > duration(\"0s\")"),
+        }
+    }
+}
+
 impl From<Value> for Typed {
     fn from(value: Value) -> Self {
         Self { value, kinds: Kinds::new() }
@@ -45,6 +97,22 @@ impl From<Value> for Typed {
 }
 
 impl Typed {
+    /// The type of the value.
+    #[must_use]
+    pub fn type_of(&self) -> Type {
+        match (self.kinds.get(""), &self.value) {
+            (Some(Kind::Timestamp), _) => Type::Timestamp,
+            (Some(Kind::Duration), _) => Type::Duration,
+            (Some(Kind::Bytes), _) => Type::Bytes,
+            (Some(Kind::Unsigned), _) | (None, Value::Number(_)) => Type::Number,
+            (None, Value::Null) => Type::Null,
+            (None, Value::Bool(_)) => Type::Boolean,
+            (None, Value::String(_)) => Type::Text,
+            (None, Value::Array(_)) => Type::List,
+            (None, Value::Object(_)) => Type::Mapping,
+        }
+    }
+
     /// Whether a gate would count the value as true, as [`truthy`] defines. Empty bytes count as true, unlike
     /// empty text.
     #[must_use]

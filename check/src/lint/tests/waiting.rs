@@ -23,16 +23,18 @@ fn waits(of_job: &[(&str, &str)], of_other: &str) -> String {
 
 pub(super) fn literals() -> Vec<(&'static str, String)> {
     vec![
-        ("a delete gate that is text", with_gates(&[("delete", "'isDeleting'")])),
-        ("a delete gate that is an expression in quotes", with_gates(&[("delete", "'isDeleting && phase'")])),
-        ("a delete gate that is a number", with_gates(&[("delete", "0")])),
         ("a delete gate that is true", with_gates(&[("delete", "true")])),
         ("an orphan gate that is true", with_gates(&[("orphan", "true")])),
         ("a recreate gate that is true", with_gates(&[("recreate", "true")])),
-        ("a recreate gate that is text", with_gates(&[("recreate", "'phase'"), ("create", "!isDeleting")])),
         ("an apply gate that is text", with_gates(&[("apply", "'phase'")])),
+        ("an apply gate that is an expression in quotes", with_gates(&[("apply", "'isDeleting && phase'")])),
+        ("a create gate that is a number", with_gates(&[("create", "0")])),
+        ("an apply gate that gives a text", with_gates(&[("apply", "isDeleting ? 'True' : 'False'")])),
+        ("a when that gives a text", with_gates(&[("when", "string(isDeleting)")])),
+        ("a patch gate that gives a number", with_gates(&[(PATCH, "resources.job.metadata.labels.size()")])),
         ("a patch gate that is text", with_gates(&[(PATCH, "'phase'")])),
         ("a delete gate that is an optional object", with_gates(&[("delete", "resources.?job")])),
+        ("a delete gate that is an optional part of its object", with_gates(&[("delete", "resources.job.spec.?gone")])),
         ("a create gate that is an optional value", with_gates(&[("create", "cluster.?spec.?ready")])),
         (
             "a precondition that is text",

@@ -38,6 +38,16 @@ pub enum Gate {
 }
 
 impl Gate {
+    /// Whether the gate takes away an object or its ownership, so that only `true` makes it hold: any value that is no
+    /// boolean fails it.
+    #[must_use]
+    pub fn is_strict(self) -> bool {
+        match self {
+            Self::Orphan | Self::Delete | Self::Recreate => true,
+            Self::When | Self::Create | Self::Apply => false,
+        }
+    }
+
     /// Whether the gate is false, instead of failed, if it reads the `status` of an object that has none yet.
     #[must_use]
     pub fn is_lenient(self) -> bool {

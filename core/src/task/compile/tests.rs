@@ -50,6 +50,7 @@ fn rendered(cases: &[(&str, &str)]) -> String {
 }
 
 mod at_events;
+mod booleans;
 mod bundle;
 mod cases;
 mod lifecycle;

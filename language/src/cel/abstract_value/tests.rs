@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::cel::Answer;
+use crate::cel::{Answer, Types};
 use crate::scope::Scope;
 
 mod relations;
@@ -286,5 +286,8 @@ proptest! {
             Ok(Answer::Value(_)) => Results::OTHER,
         };
         prop_assert!(results.has(actual), "{source} gave {result:?}, not one of {results:?}");
+        let types = expression.types(&|_| Types::open());
+        let is_boolean = matches!(&result, Ok(Answer::Value(Value::Bool(_))));
+        prop_assert!(!is_boolean || !types.excludes_boolean(), "{source} gave {result:?}, not one of {types:?}");
     }
 }
