@@ -21,7 +21,7 @@ pub(crate) fn abstract_value(
 
 /// The gates of one resource. The adapter evaluates a gate when it knows whether the resource has an object.
 pub(crate) struct Own<'t> {
-    task: &'t Task,
+    pub(crate) task: &'t Task,
     pub(crate) resource: &'t Resource,
     is_shared: bool,
 }
@@ -77,7 +77,7 @@ pub(crate) fn excluded_by(
 
 /// The expression that a variable stands for, if nothing else can be its value once it has one, and what the
 /// expression reads is then what it was.
-fn definition(task: &Task, name: &str) -> Option<Expression> {
+pub(crate) fn definition(task: &Task, name: &str) -> Option<Expression> {
     let mut params = task.params.iter().filter(|param| param.name == name);
     let param = params.next()?;
     let ParamSource::Expression(expression) = &param.source else { return None };

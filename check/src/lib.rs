@@ -7,6 +7,7 @@
 //! The crate reads no clock, file, environment variable or socket, and knows no live object and no event: it finds what
 //! is true of every event, and says nothing where events differ. No pass depends on it.
 
+mod api_resource;
 mod gate_values;
 pub mod lint;
 pub mod members;

@@ -9,6 +9,7 @@
 mod adoption;
 mod bare_objects;
 mod deletion_order;
+mod deletions;
 mod discovery;
 mod discovery_reads;
 mod disowning;
@@ -50,6 +51,7 @@ pub fn lint(task: &Task, document: &Document) -> Diagnostics {
     let types = VariableTypes::of(task);
     let mut linter = Linter { task, document, types, diagnostics: Diagnostics::default() };
     gates::lint(&mut linter);
+    deletions::lint(&mut linter);
     adoption::lint(&mut linter);
     disowning::lint(&mut linter);
     patches::lint(&mut linter);

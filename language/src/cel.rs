@@ -44,7 +44,7 @@ use std::sync::{Arc, OnceLock};
 use cel::common::ast::IdedExpr;
 use serde_json::Value;
 
-pub use self::abstract_value::{AbstractValue, Key, Possible, Presence, Relation};
+pub use self::abstract_value::{AbstractValue, Fact, Key, Possible, Presence, Relation};
 pub use self::faults::Fault;
 use self::internal::Internal;
 use self::lint::Name;
@@ -250,7 +250,19 @@ impl Expression {
         entries: &dyn Fn(&str) -> Presence,
         definitions: &dyn Fn(&str) -> Option<Self>,
     ) -> AbstractValue {
-        AbstractValue::of(&self.parsed.tree, &abstract_value::Context { entries, definitions })
+        self.abstract_value_given(entries, definitions, &|_| None)
+    }
+
+    /// The results that it can have in the events in which these `facts` about variables are certain; a variable with a fact
+    /// does not stand for its definition.
+    #[must_use]
+    pub fn abstract_value_given(
+        &self,
+        entries: &dyn Fn(&str) -> Presence,
+        definitions: &dyn Fn(&str) -> Option<Self>,
+        facts: &dyn Fn(&str) -> Option<Fact>,
+    ) -> AbstractValue {
+        AbstractValue::of(&self.parsed.tree, &abstract_value::Context { entries, definitions, facts })
     }
 
     /// Whether every result that it can have is a boolean.

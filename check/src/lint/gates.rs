@@ -197,7 +197,7 @@ fn creation_after_removal(linter: &mut Linter<'_>, own: &Own<'_>, gates: &[Gate<
 }
 
 /// Whether a place in an object is a label or an annotation that the adapter sets on every object that it writes.
-fn is_mark(place: &[Key]) -> bool {
+pub(super) fn is_mark(place: &[Key]) -> bool {
     let is = |key: &Key, name: &str| *key == Key::Exact(name.to_owned());
     match place {
         [metadata, map, Key::Exact(key) | Key::Dotted(key)] => {

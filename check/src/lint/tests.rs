@@ -8,6 +8,7 @@ use lifecycle_core::task::compile::{Surroundings, compile};
 use lifecycle_language::cel::VISITED;
 
 mod cases;
+mod deletions;
 mod lifecycle;
 mod refused;
 mod silent;

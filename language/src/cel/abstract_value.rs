@@ -14,7 +14,10 @@ mod combinations;
 mod known;
 mod results;
 
+use std::collections::BTreeMap;
+
 use cel::common::ast::IdedExpr;
+use serde_json::Value;
 
 use self::claim::Claim;
 use self::combinations::Combinations;
@@ -64,12 +67,30 @@ pub enum Relation {
     Unrelated,
 }
 
+/// What is certain of a variable in the events that an abstract value is about.
+#[derive(Debug, Clone)]
+pub enum Fact {
+    /// The variable has no value.
+    Unset,
+    /// The variable has this value.
+    Is(Value),
+    /// The variable is an object of which some fields are certain.
+    Object {
+        /// The fields that have these values.
+        fields: BTreeMap<String, Value>,
+        /// Whether the object lacks a field.
+        lacks: fn(&str) -> bool,
+    },
+}
+
 /// The facts about entries and variables that are known when the task is loaded.
 pub(super) struct Context<'c> {
     /// Says of an entry of `resources`, by its name, whether it exists at the evaluation.
     pub(super) entries: &'c dyn Fn(&str) -> Presence,
     /// The expression that a variable stands for.
     pub(super) definitions: &'c dyn Fn(&str) -> Option<Expression>,
+    /// What is certain of a variable.
+    pub(super) facts: &'c dyn Fn(&str) -> Option<Fact>,
 }
 
 /// The possible results of an expression, as far as they are certain when the task is loaded.
@@ -98,6 +119,12 @@ impl AbstractValue {
             fails: results.has(Results::ERROR),
             has_no_value: results.has(Results::NONE),
         }
+    }
+
+    /// The only result that the expression can have, if that is known; null for an optional without a value.
+    #[must_use]
+    pub fn constant(&self) -> Option<Value> {
+        known::constant(&self.tree)
     }
 
     /// Whether every result is a boolean.

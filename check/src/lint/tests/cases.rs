@@ -209,7 +209,7 @@ pub(super) fn in_order() -> Vec<(&'static str, String)> {
         }),
         ("a create gate that demands that its resource is absent", with_gate("create", "\"!has(resources.job)\"")),
         ("a delete gate that reads its resource", with_gate("delete", "resources.?job.?stale.orValue(false)")),
-        ("a delete gate that may fail", with_gate("delete", "event.deleted && resources.job.done")),
+        ("a delete gate that may fail", with_gate("delete", "event.deleted && resources.?job.?done.orValue(false)")),
         ("a recreate gate that reads its resource", with_gate("recreate", "resources.job.status.failed > 3")),
         (
             "a create gate whose name is also a nested object's",

@@ -8,15 +8,18 @@
 use std::cell::Cell;
 use std::collections::BTreeSet;
 
-use cel::common::ast::{CallExpr, ComprehensionExpr, Expr, IdedExpr, LiteralValue, SelectExpr, operators};
+use cel::common::ast::{
+    CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedEntryExpr, IdedExpr, LiteralValue, MapEntryExpr, MapExpr,
+    SelectExpr, operators,
+};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::results::Results;
-use super::{Context, Presence, claim};
+use super::{Context, Fact, Presence, claim};
 use crate::cel::declare::NOW;
 use crate::cel::lint::{Name, absolute, key_read, names};
-use crate::cel::node::node;
+use crate::cel::node::{node, text, variable};
 use crate::cel::walk::{is_comparison, is_logic};
 use crate::cel::{EvaluationErrorKind, Expression, readings, walk};
 use crate::scope::Scope;
@@ -43,8 +46,40 @@ fn replace(root: &mut IdedExpr, context: &Context<'_>, replaced: &Cell<usize>) {
     let bound = bound(root);
     // Inside of a loop over `resources`, the name may be another variable's.
     let entries = |name: &str| if bound.contains("resources") { Presence::Unknown } else { (context.entries)(name) };
+    let fact = |name: &str| (context.facts)(absolute(name));
+    // The object with the one field that is read, if it is certain.
+    let field_of = |operand: &IdedExpr, field: &str| {
+        let Expr::Ident(name) = &operand.expr else { return None };
+        match fact(name).filter(|_| !bound.contains(absolute(name)))? {
+            Fact::Object { fields, lacks } => match fields.get(field) {
+                Some(value) => object_of(field, value),
+                None => lacks(field).then(|| Expr::Ident(ABSENT.to_owned())),
+            },
+            Fact::Unset | Fact::Is(_) => None,
+        }
+    };
+    // The place of the object in `a["k"]`, `a.?k`, `"k" in a` and `dig(a, "k")`, and `k`.
+    let read_field = |call: &CallExpr| {
+        let (place, key) = key_read(call).map(|(place, key)| (place, key.to_owned())).or_else(|| dug(call))?;
+        field_of(call.args.get(place)?, &key).map(|_| (place, key))
+    };
     walk::rewrite(root, &mut |node| match &mut node.expr {
         Expr::Ident(name) if name == NOW => UNKNOWN.clone_into(name),
+        Expr::Ident(name) if !bound.contains(absolute(name)) && fact(name).is_some() => {
+            let of_variable = match fact(name) {
+                Some(Fact::Is(value)) => literal(&value),
+                // A key that an empty object lacks fails as a variable that is not set.
+                Some(Fact::Unset) => Some(Expr::Select(SelectExpr {
+                    operand: Box::new(variable(ABSENT)),
+                    field: absolute(name).to_owned(),
+                    test: false,
+                })),
+                Some(Fact::Object { .. }) | None => None,
+            };
+            if let Some(expr) = of_variable {
+                node.expr = expr;
+            }
+        }
         Expr::Ident(name) if !bound.contains(absolute(name)) => {
             // A loop must not bind a variable of the definition.
             let is_capturing = |name: &Name| matches!(name, Name::Variable(variable) if bound.contains(variable));
@@ -52,6 +87,17 @@ fn replace(root: &mut IdedExpr, context: &Context<'_>, replaced: &Cell<usize>) {
                 && !names(&definition).iter().any(is_capturing)
             {
                 *node = definition;
+            }
+        }
+        Expr::Select(SelectExpr { operand, field, .. }) if field_of(operand, field).is_some() => {
+            if let Some(known) = field_of(operand, field) {
+                operand.expr = known;
+            }
+        }
+        Expr::Call(call) if read_field(call).is_some() => {
+            let known = read_field(call).and_then(|(place, key)| Some((place, field_of(&call.args[place], &key)?)));
+            if let Some((place, known)) = known {
+                call.args[place].expr = known;
             }
         }
         Expr::Select(SelectExpr { operand, field, test }) if is_resources(operand) => match (entries(field), *test) {
@@ -89,6 +135,50 @@ fn replace(root: &mut IdedExpr, context: &Context<'_>, replaced: &Cell<usize>) {
         | Expr::Struct(_)
         | Expr::Unspecified => {}
     });
+}
+
+/// The object in `dig(object, "k")`, and `k`.
+fn dug(call: &CallExpr) -> Option<(usize, String)> {
+    let ("dig", [_, IdedExpr { expr: Expr::Literal(LiteralValue::String(path)), .. }]) =
+        (call.func_name.as_str(), call.args.as_slice())
+    else {
+        return None;
+    };
+    Some((0, path.inner().split('.').next().unwrap_or_default().to_owned()))
+}
+
+fn object_of(field: &str, value: &Value) -> Option<Expr> {
+    let entry = MapEntryExpr { key: text(field), value: node(literal(value)?), optional: false };
+    let entries = vec![IdedEntryExpr { id: 0, expr: EntryExpr::MapEntry(entry) }];
+    Some(Expr::Map(MapExpr { entries }))
+}
+
+/// A scalar as an expression; other values stay unknown.
+fn literal(value: &Value) -> Option<Expr> {
+    Some(Expr::Literal(match value {
+        Value::Null => LiteralValue::Null,
+        Value::Bool(value) => LiteralValue::Boolean((*value).into()),
+        Value::Number(number) => match number.as_i64() {
+            Some(number) => LiteralValue::Int(number.into()),
+            None => LiteralValue::Double(number.as_f64()?.into()),
+        },
+        Value::String(text) => LiteralValue::String(text.clone().into()),
+        Value::Array(_) | Value::Object(_) => return None,
+    }))
+}
+
+/// The only value of a prepared tree, null for none; nothing if it fails or depends on the event.
+pub(super) fn constant(tree: &IdedExpr) -> Option<Value> {
+    let is_free = names(tree).iter().any(|name| matches!(name, Name::Variable(_))) || has_variable(tree, UNKNOWN);
+    let evaluate = || Expression::of_tree(String::new(), tree.clone()).evaluate_typed(&scope()).ok();
+    // A side that depends on the event need not matter: the evaluation then succeeds without it.
+    if is_free
+        && !has_sides(tree)
+        && !matches!(&tree.expr, Expr::Call(call) if call.func_name == operators::CONDITIONAL)
+    {
+        return None;
+    }
+    evaluate().map(|answer| answer.map_or(Value::Null, |answer| answer.value))
 }
 
 /// The variables that loops bind.

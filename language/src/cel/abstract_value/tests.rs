@@ -290,4 +290,37 @@ proptest! {
         let is_boolean = matches!(&result, Ok(Answer::Value(Value::Bool(_))));
         prop_assert!(!is_boolean || !types.excludes_boolean(), "{source} gave {result:?}, not one of {types:?}");
     }
+
+    #[test]
+    fn no_event_of_a_fact_has_a_result_that_is_excluded(source in source(), a in event_value(), y in event_value()) {
+        let Ok(expression) = Expression::parse(&source) else { return Ok(()) };
+        let mut scope = Scope::new(Timestamp::UNIX_EPOCH);
+        let known: BTreeMap<String, Value> = a.map(|a| ("a".to_owned(), a)).into_iter().collect();
+        scope.set("x", json!(known));
+        if let Some(y) = &y {
+            scope.set("y", y.clone());
+        }
+        scope.set("resources", json!({ "here": {} }));
+        let facts = |name: &str| match name {
+            "x" => Some(Fact::Object { fields: known.clone(), lacks: |field| field == "a" }),
+            "y" => Some(y.clone().map_or(Fact::Unset, Fact::Is)),
+            _ => None,
+        };
+        let value = expression.abstract_value_given(&presence, &|_| None, &facts);
+        let (possible, result) = (value.possible(), expression.evaluate(&scope));
+        let is_possible = match &result {
+            Err(_) => possible.fails,
+            Ok(Answer::Absent) => possible.has_no_value,
+            Ok(answer) => if answer.is_truthy() { possible.holds } else { possible.does_not_hold },
+        };
+        prop_assert!(is_possible, "{source} gave {result:?}, not one of {possible:?}");
+        if let Some(constant) = value.constant() {
+            let of_event = match &result {
+                Ok(Answer::Value(value)) => Some(value.clone()),
+                Ok(Answer::Absent) => Some(Value::Null),
+                Err(_) => None,
+            };
+            prop_assert_eq!(Some(constant), of_event, "{}", source);
+        }
+    }
 }

@@ -1,0 +1,217 @@
+//! What a task's variables are while the event's API resource lives, and while it is being deleted.
+//!
+//! In: a task. Out: for each [`State`] of the API resource, what is certain of the variables: those that hold the API's answer
+//! about the event's own resource have a `deleted_time` that is null, left out or a time, and what is computed from
+//! that alone is computed. Fails: nothing; a variable of which nothing is certain has no fact.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use lifecycle_config::decode::suggest;
+use lifecycle_core::api_call::{ApiCall, Method};
+use lifecycle_core::task::{CaptureSource, Param, ParamSource, Precondition, Task};
+use lifecycle_language::cel::{AbstractValue, Expression, Fact, Possible, Presence};
+
+use crate::gate_values::definition;
+
+/// The field that says that an API resource is being deleted.
+pub(crate) const DELETED_TIME: &str = "deleted_time";
+
+/// Fields of the API's answer whose names resemble `deleted_time`.
+const OTHER_FIELDS: [&str; 3] = ["created_time", "deleted_by", "updated_time"];
+
+/// Names by which authors call `deleted_time`, without underscores and in lower case.
+const MISTAKEN: [&str; 10] = [
+    "deleted",
+    "deletedat",
+    "deletedtimestamp",
+    "deletetime",
+    "deletion",
+    "deletionat",
+    "deletiontime",
+    "deletiontimestamp",
+    "deletedon",
+    "isdeleted",
+];
+
+/// The states of an API resource that its answer tells apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum State {
+    /// It lives, and `deleted_time` is null.
+    Living,
+    /// It lives, and the API left `deleted_time` out.
+    LivingWithoutField,
+    /// It is being deleted.
+    Deleting,
+}
+
+/// What is certain of the variables in one state.
+pub(crate) struct Facts<'t> {
+    task: &'t Task,
+    variables: BTreeMap<String, Fact>,
+}
+
+/// Whether a field of the API's answer does not exist, and is probably meant to be `deleted_time`.
+pub(crate) fn is_misspelt(field: &str) -> bool {
+    let plain = field.to_lowercase().replace(['-', '_'], "");
+    field != DELETED_TIME
+        && !OTHER_FIELDS.contains(&field)
+        && (MISTAKEN.contains(&plain.as_str()) || suggest(field, &[DELETED_TIME]).is_some())
+}
+
+/// The variables that hold the API's answer about the event's own resource.
+pub(crate) fn answers(task: &Task) -> impl Iterator<Item = &str> {
+    let params = task.params.iter().filter(|param| is_answer(task, param)).map(|param| &param.name);
+    let preconditions = task.preconditions.iter().filter(|precondition| of_own(task, precondition));
+    let names = params.chain(preconditions.map(|precondition| &precondition.name));
+    names.map(String::as_str).filter(|name| task.times_set(name) == 1)
+}
+
+fn is_answer(task: &Task, param: &Param) -> bool {
+    matches!(&param.source, ParamSource::ApiCall(call) if is_own(task, call)) && param.default.is_none()
+}
+
+fn of_own(task: &Task, precondition: &Precondition) -> bool {
+    precondition.api_call.as_ref().is_some_and(|call| is_own(task, call))
+}
+
+/// Whether a call reads the event's own resource: its URL ends with the event's id, or is the event's `href`.
+fn is_own(task: &Task, call: &ApiCall) -> bool {
+    let url = call.url.source().trim_end_matches('/');
+    let last = url.rfind("{{").map(|start| &url[start..]).and_then(|last| last.strip_prefix("{{")?.strip_suffix("}}"));
+    let Some(variable) = last.map(|last| last.trim().trim_start_matches('.')) else { return false };
+    let is_id = |path: &str| matches!(path, "event.id" | "event.href");
+    let of_param = |param: &Param| match &param.source {
+        ParamSource::Event(path) => matches!(path.as_str(), "id" | "href"),
+        ParamSource::Path(path) => matches!(path.as_str(), "id" | "href"),
+        ParamSource::Expression(expression) => is_id(expression.source()),
+        ParamSource::Environment(_) | ParamSource::Config(_) | ParamSource::ApiCall(_) | ParamSource::File { .. } => {
+            false
+        }
+    };
+    let mut params = task.params.iter().filter(|param| param.name == variable);
+    call.method == Method::Get && (is_id(variable) || params.next().is_some_and(of_param) && params.next().is_none())
+}
+
+impl<'t> Facts<'t> {
+    /// The facts in one state; none if no variable holds the answer about the event's own resource.
+    pub(crate) fn of(task: &'t Task, state: State) -> Option<Self> {
+        answers(task).next()?;
+        let mut facts = Self { task, variables: BTreeMap::new() };
+        for param in &task.params {
+            let fact = facts.of_param(param, state);
+            facts.set(&param.name, fact);
+        }
+        for precondition in &task.preconditions {
+            if of_own(task, precondition) {
+                facts.set(&precondition.name, Some(answer(state)));
+                for capture in &precondition.captures {
+                    let fact = facts.of_capture(&capture.source, &precondition.name, state);
+                    let fact = fact.map(|fact| defaulted(fact, capture.default.as_ref()));
+                    facts.set(&capture.name, fact);
+                }
+            }
+        }
+        Some(facts)
+    }
+
+    fn set(&mut self, name: &str, fact: Option<Fact>) {
+        if let Some(fact) = fact.filter(|_| self.task.times_set(name) == 1) {
+            self.variables.insert(name.to_owned(), fact);
+        }
+    }
+
+    fn of_param(&self, param: &Param, state: State) -> Option<Fact> {
+        let value = match &param.source {
+            ParamSource::ApiCall(_) => return is_answer(self.task, param).then(|| answer(state)),
+            ParamSource::Expression(expression) => self.value(expression, &|_| Presence::Unknown).constant()?,
+            ParamSource::Path(path) if param.kind.is_none() => {
+                let (variable, field) = path.split_once('.')?;
+                if field.contains('.') {
+                    return None;
+                }
+                self.field(variable, field)?
+            }
+            ParamSource::Path(_)
+            | ParamSource::Environment(_)
+            | ParamSource::Event(_)
+            | ParamSource::Config(_)
+            | ParamSource::File { .. } => return None,
+        };
+        Some(set_to(value, param.default.as_ref()))
+    }
+
+    fn of_capture(&self, source: &CaptureSource, response: &str, state: State) -> Option<Fact> {
+        match source {
+            CaptureSource::Field(path) => self.field(response, path.source()).map(Fact::Is),
+            CaptureSource::Expression(expression) => {
+                // The keys of the response are variables of the expression.
+                let facts = |name: &str| match (name, answer(state)) {
+                    (name, answer) if name == response => Some(answer),
+                    (DELETED_TIME, Fact::Object { fields, .. }) => {
+                        Some(fields.get(DELETED_TIME).map_or(Fact::Unset, |value| Fact::Is(value.clone())))
+                    }
+                    (name, _) if is_misspelt(name) => Some(Fact::Unset),
+                    (_, _) => None,
+                };
+                let value = expression.abstract_value_given(&|_| Presence::Unknown, &|_| None, &facts);
+                value.constant().map(Fact::Is)
+            }
+        }
+    }
+
+    /// The value of a field of a variable, null if the variable lacks it; none if only an event knows.
+    fn field(&self, variable: &str, field: &str) -> Option<Value> {
+        match self.variables.get(variable)? {
+            Fact::Object { fields, lacks } => {
+                fields.get(field).cloned().or_else(|| lacks(field).then_some(Value::Null))
+            }
+            Fact::Is(_) | Fact::Unset => None,
+        }
+    }
+
+    fn value(&self, expression: &Expression, entries: &dyn Fn(&str) -> Presence) -> AbstractValue {
+        let facts = |name: &str| self.variables.get(name).cloned();
+        expression.abstract_value_given(entries, &|name| definition(self.task, name), &facts)
+    }
+
+    /// The results that an expression can have in this state, given what is certain of the entries of `resources`.
+    pub(crate) fn possible(&self, expression: &Expression, entries: &dyn Fn(&str) -> Presence) -> Possible {
+        self.value(expression, entries).possible()
+    }
+}
+
+/// What is certain of the API's answer.
+fn answer(state: State) -> Fact {
+    let deleted_time = match state {
+        State::Living => Some(Value::Null),
+        State::LivingWithoutField => None,
+        State::Deleting => Some(json!("2026-01-02T12:00:00Z")),
+    };
+    let fields = deleted_time.map(|value| (DELETED_TIME.to_owned(), value)).into_iter().collect();
+    Fact::Object {
+        fields,
+        lacks: match state {
+            State::LivingWithoutField => |field| field == DELETED_TIME || is_misspelt(field),
+            State::Living | State::Deleting => is_misspelt,
+        },
+    }
+}
+
+/// A param that is null or empty has its default, and without one it is not set.
+fn set_to(value: Value, default: Option<&Value>) -> Fact {
+    let is_empty = value.is_null() || value.as_str() == Some("");
+    match default.filter(|default| is_empty && !default.is_null()) {
+        Some(default) => Fact::Is(default.clone()),
+        None if value.is_null() => Fact::Unset,
+        None => Fact::Is(value),
+    }
+}
+
+fn defaulted(fact: Fact, default: Option<&Value>) -> Fact {
+    match (&fact, default) {
+        (Fact::Is(Value::Null) | Fact::Unset, Some(default)) => Fact::Is(default.clone()),
+        (Fact::Is(_) | Fact::Unset | Fact::Object { .. }, _) => fact,
+    }
+}
