@@ -27,10 +27,10 @@
 //! | `PersistentVolumeClaim` | its phase is Bound | |
 //! | `Pod` | it has succeeded, or it runs and its condition `Ready` is True | it has failed; it runs, and a container is in `CrashLoopBackOff`; no node suits it 15 s after its creation |
 //! | `batch/Job` | `Complete` is True, or it is suspended because `spec.suspend` demands that | `Failed` is True |
-//! | `apps/Deployment` | all replicas are updated and ready, no former ones are left, `Available` is True, and the roll-out is over | `Progressing` has the reason `ProgressDeadlineExceeded` |
+//! | `apps/Deployment` | all replicas are updated and ready, no former ones are left, `Available` is True, and the roll-out is over; while `spec.paused` holds, all replicas are ready, whatever their revision | `Progressing` has the reason `ProgressDeadlineExceeded` |
 //! | `apps/ReplicaSet` | all replicas are labelled, available and ready, and no former ones are left | |
-//! | `apps/StatefulSet` | all replicas are ready, no former ones are left, and those above the partition are updated; with the strategy `OnDelete` always | |
-//! | `apps/DaemonSet` | its controller observed this generation, and all Pods are scheduled, updated, available and ready | |
+//! | `apps/StatefulSet` | all replicas are ready, no former ones are left, and those above the partition are updated; with the strategy `OnDelete` whatever their revision | |
+//! | `apps/DaemonSet` | its controller observed this generation, and all Pods are scheduled, updated (not with `OnDelete`), available and ready | |
 //! | `apiextensions.k8s.io/CustomResourceDefinition` | `Established` and `NamesAccepted` are True | `NamesAccepted` is False, or `Established` is False and not because of `Installing` |
 //! | `apiregistration.k8s.io/APIService` | `Available` is True | |
 //!
@@ -39,6 +39,8 @@
 //! The rules are those of kstatus, the library of the Kubernetes project, for which many manifests were written. They
 //! differ where the next wave would start too early:
 //!
+//! * A StatefulSet with the strategy `OnDelete` is ready once its Pods are; kstatus calls it current without any. A `DaemonSet` with it
+//!   and a paused Deployment do not wait for updates that nothing brings.
 //! * A Job is not ready while it runs, since what it prepares is not there yet. kstatus calls it current when it starts.
 //! * A Pod that failed is failed, as a Job is. kstatus calls it current, because it does not change any more.
 //! * A CRD needs the condition `NamesAccepted`, too, and an `APIService` needs `Available`, for which kstatus has no

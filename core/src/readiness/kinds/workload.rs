@@ -15,6 +15,9 @@ pub(super) fn deployment(live: &Live<'_>, conditions: &Conditions<'_>) -> Result
     }
     let wanted = wanted(live)?;
     let all = count(live, "status.replicas")?;
+    if live.flag("spec.paused")? {
+        return paused(live, all, wanted);
+    }
     let updated = count(live, "status.updatedReplicas")?;
     let shortfall = first([
         fewer(all, wanted, "replicas exist"),
@@ -35,6 +38,23 @@ pub(super) fn deployment(live: &Live<'_>, conditions: &Conditions<'_>) -> Result
     Ok(not_yet.unwrap_or_else(|| complete(wanted)))
 }
 
+/// A paused Deployment rolls nothing out, as its manifest demands, so its Pods count whatever their revision. A new one has no Pods at
+/// all, and nothing brings them but an end of the pause.
+fn paused(live: &Live<'_>, all: u64, wanted: u64) -> Result<Judgement, Malformed> {
+    let ready = count(live, "status.readyReplicas")?;
+    let shortfall = first([fewer(all, wanted, "replicas exist"), fewer(ready, wanted, "replicas are ready")]);
+    Ok(match shortfall {
+        None => {
+            Judgement::ready(format!("it is paused, as `spec.paused` demands; {ready} of {wanted} replicas are ready"))
+        }
+        Some(shortfall) if all < wanted => Judgement::in_progress(format!(
+            "{}: it is paused, so no new one is created; remove `spec.paused` to go on",
+            shortfall.why
+        )),
+        Some(shortfall) => shortfall,
+    })
+}
+
 pub(super) fn replica_set(live: &Live<'_>, conditions: &Conditions<'_>) -> Result<Judgement, Malformed> {
     if let Some(failure) = conditions.find("ReplicaFailure")?.filter(|failure| failure.is_true()) {
         // The controller tries again, and succeeds as soon as, for example, a quota allows the Pod.
@@ -51,9 +71,6 @@ pub(super) fn replica_set(live: &Live<'_>, conditions: &Conditions<'_>) -> Resul
 }
 
 pub(super) fn stateful_set(live: &Live<'_>) -> Result<Judgement, Malformed> {
-    if live.text("spec.updateStrategy.type")? == Some("OnDelete") {
-        return Ok(Judgement::ready("its Pods are updated when somebody deletes them"));
-    }
     let wanted = wanted(live)?;
     let all = count(live, "status.replicas")?;
     let shortfall = first([
@@ -63,6 +80,9 @@ pub(super) fn stateful_set(live: &Live<'_>) -> Result<Judgement, Malformed> {
     ]);
     if let Some(shortfall) = shortfall {
         return Ok(shortfall);
+    }
+    if is_updated_by_hand(live)? {
+        return Ok(complete(wanted));
     }
     let Some(partition) = live.number("spec.updateStrategy.rollingUpdate.partition")? else {
         return of_one_revision(live, wanted);
@@ -86,6 +106,11 @@ fn of_one_revision(live: &Live<'_>, wanted: u64) -> Result<Judgement, Malformed>
     })
 }
 
+/// Whether Pods are updated when somebody deletes them: then it does not count of which revision they are.
+fn is_updated_by_hand(live: &Live<'_>) -> Result<bool, Malformed> {
+    Ok(live.text("spec.updateStrategy.type")? == Some("OnDelete"))
+}
+
 pub(super) fn daemon_set(live: &Live<'_>) -> Result<Judgement, Malformed> {
     // An earlier rule compared the two if both are present. Only their presence distinguishes a `DaemonSet` that no
     // node suits from one that its controller has not seen: both have zeros everywhere.
@@ -94,9 +119,10 @@ pub(super) fn daemon_set(live: &Live<'_>) -> Result<Judgement, Malformed> {
     let (true, Some(wanted)) = (is_observed, live.number("status.desiredNumberScheduled")?) else {
         return Ok(Judgement::in_progress("its controller has not counted its nodes yet"));
     };
+    let to_update = if is_updated_by_hand(live)? { 0 } else { wanted };
     let shortfall = first([
         fewer(count(live, "status.currentNumberScheduled")?, wanted, "Pods are scheduled"),
-        fewer(count(live, "status.updatedNumberScheduled")?, wanted, "Pods are updated"),
+        fewer(count(live, "status.updatedNumberScheduled")?, to_update, "Pods are updated"),
         fewer(count(live, "status.numberAvailable")?, wanted, "Pods are available"),
         fewer(count(live, "status.numberReady")?, wanted, "Pods are ready"),
     ]);

@@ -77,6 +77,36 @@ fn deployment_is_ready_when_its_roll_out_is_over() {
 }
 
 #[test]
+fn paused_deployment_is_ready_with_its_pods_of_whatever_revision() {
+    let base = object(
+        "apps/v1",
+        "Deployment",
+        json!({"replicas": 2, "paused": true, "progressDeadlineSeconds": 600}),
+        json!({
+            "observedGeneration": 3, "replicas": 2, "readyReplicas": 2, "availableReplicas": 2,
+            "conditions": [condition("Available", "True"), because("Progressing", "Unknown", "DeploymentPaused")],
+        }),
+    );
+    let cases: &[(&str, &[Change], Readiness, &str)] = &[
+        ("no Pod is updated", &[], Ready, "it is paused, as `spec.paused` demands; 2 of 2 replicas are ready"),
+        ("a Pod is not ready", &[("status.readyReplicas", json!(1))], InProgress, "1 of 2 replicas are ready"),
+        (
+            "a new one has no Pods",
+            &[("status.replicas", json!(0)), ("status.readyReplicas", json!(0))],
+            InProgress,
+            "0 of 2 replicas exist: it is paused, so no new one is created; remove `spec.paused` to go on",
+        ),
+        (
+            "no Pod is wanted",
+            &[("spec.replicas", json!(0)), ("status", json!(null))],
+            Ready,
+            "it is paused, as `spec.paused` demands; 0 of 0 replicas are ready",
+        ),
+    ];
+    check(&base, cases);
+}
+
+#[test]
 fn replica_set_is_ready_when_all_replicas_are() {
     let base = object(
         "apps/v1",
@@ -134,6 +164,7 @@ fn stateful_set_is_ready_when_its_replicas_are_ready_and_updated() {
         |number: Value| -> Change { ("spec.updateStrategy", json!({"rollingUpdate": {"partition": number}})) };
     let updated = |number: u64| -> Change { ("status.updatedReplicas", json!(number)) };
     let not_ready = || -> Change { ("status.readyReplicas", json!(2)) };
+    let on_delete = || -> Change { ("spec.updateStrategy", json!({"type": "OnDelete"})) };
     let done = "3 of 3 replicas are ready";
     let cases: &[(&str, &[Change], Readiness, &str)] = &[
         ("all are ready", &[], Ready, done),
@@ -154,11 +185,13 @@ fn stateful_set_is_ready_when_its_replicas_are_ready_and_updated() {
             "its status names no revision yet",
         ),
         (
-            "with OnDelete nothing counts",
-            &[("spec.updateStrategy.type", json!("OnDelete")), ("status", json!(null))],
+            "with OnDelete no revision counts",
+            &[on_delete(), ("status.updateRevision", json!("a-2")), ("status.currentReplicas", json!(0))],
             Ready,
-            "its Pods are updated when somebody deletes them",
+            done,
         ),
+        ("with OnDelete without Pods", &[on_delete(), ("status", json!(null))], InProgress, "0 of 3 replicas exist"),
+        ("with OnDelete one is not ready", &[on_delete(), not_ready()], InProgress, "2 of 3 replicas are ready"),
         (
             "a partition of 2 wants 1 updated replica",
             &[partition(json!(2)), updated(1), ("status.updateRevision", json!("a-2"))],
@@ -221,6 +254,12 @@ fn daemon_set_is_ready_when_each_node_has_its_pod() {
         ("not counted", &[("status.desiredNumberScheduled", json!(null))], InProgress, not_counted),
         ("one to schedule", &[("status.currentNumberScheduled", json!(2))], InProgress, "2 of 3 Pods are scheduled"),
         ("one to update", &[("status.updatedNumberScheduled", json!(2))], InProgress, "2 of 3 Pods are updated"),
+        (
+            "one to update by hand",
+            &[("spec.updateStrategy", json!({"type": "OnDelete"})), ("status.updatedNumberScheduled", json!(0))],
+            Ready,
+            "3 of 3 Pods are ready",
+        ),
         ("one not available", &[("status.numberAvailable", json!(2))], InProgress, "2 of 3 Pods are available"),
         ("one not ready", &[("status.numberReady", json!(2))], InProgress, "2 of 3 Pods are ready"),
     ];
