@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use lifecycle_core::bundle::order::managed::ManagedTypes;
+use lifecycle_core::bundle::order::webhooks::Services;
 use lifecycle_core::bundle::order::{Place, Wave, waves};
 use lifecycle_core::bundle::policy::Policies;
 use lifecycle_core::bundle::table::{Found, Intent, Row, Situation, Wanted, decide};
@@ -53,7 +54,12 @@ pub fn members(resource: &Resource) -> Option<Members> {
 
 /// The steps of an application, as a pass takes them.
 fn application(objects: &[KnownObject], managed: &ManagedTypes) -> Vec<Step> {
-    let waves = waves(objects, |object| Place::to_apply(&object.identity.kind, object.settings.apply_order, managed));
+    let services: Services = objects.iter().map(|object| (&object.identity, object.settings.apply_order)).collect();
+    let waves = waves(objects, |object| {
+        let order = object.settings.apply_order;
+        let is_served = services.serve(order, &object.calls);
+        Place::to_apply(&object.identity.kind, order, managed).after_its_server(is_served)
+    });
     let last = waves.last().map(|wave| wave.order);
     let mut unpurged: Vec<_> = objects.iter().filter(|object| object.settings.purge_order.is_some()).collect();
     let mut steps = Vec::new();
@@ -75,11 +81,15 @@ fn application(objects: &[KnownObject], managed: &ManagedTypes) -> Vec<Step> {
 
 /// The steps of the deletion of these objects, as a pass takes them.
 fn deletion(objects: Vec<&KnownObject>, managed: &ManagedTypes) -> Vec<Step> {
+    let services: Services = objects.iter().map(|object| (&object.identity, object.settings.delete_order)).collect();
     let (namespaces, others): (Vec<_>, Vec<_>) =
         objects.into_iter().partition(|object| object.identity.kind.is_namespace());
     let steps = [(others, false), (namespaces, true)].into_iter().flat_map(|(objects, are_namespaces)| {
-        let waves =
-            waves(objects, |object| Place::to_delete(&object.identity.kind, object.settings.delete_order, managed));
+        let waves = waves(objects, |object| {
+            let order = object.settings.delete_order;
+            let is_served = services.serve(order, &object.calls);
+            Place::to_delete(&object.identity.kind, order, managed).before_its_server(is_served)
+        });
         waves.into_iter().flat_map(move |Wave { order, objects }| {
             by_stage(objects).map(move |(stage, objects)| Step {
                 name: stage.of_wave(order, are_namespaces),
@@ -163,7 +173,8 @@ fn situations(intent: Intent, policies: Policies, serves_once: bool) -> Vec<Situ
             if is_unknown || wanted.is_some() && intent != Intent::Apply {
                 continue;
             }
-            all.extend(waits.map(|waits_for| Situation { intent, wanted, found, waits_for }));
+            // What other entries want is left out: this looks at one entry alone.
+            all.extend(waits.map(|waits_for| Situation { intent, wanted, found, waits_for, claim: None }));
         }
     }
     all

@@ -31,4 +31,5 @@ pub mod render;
 pub mod report;
 pub mod session;
 mod setting;
+pub mod siblings;
 pub mod table;

@@ -45,6 +45,7 @@ mod reads;
 pub(crate) mod record;
 pub mod requirement;
 mod retention;
+mod siblings;
 mod survey;
 mod turn;
 

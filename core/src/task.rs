@@ -18,6 +18,7 @@ use crate::api_call::ApiCall;
 use crate::bundle::draft::Draft;
 use crate::bundle::identity::Identity;
 use crate::bundle::order::managed::TypePattern;
+use crate::bundle::order::webhooks::ServiceName;
 use crate::bundle::policy::{Policies, Settings};
 use crate::bundle::ready::Rule;
 use crate::id::GroupVersionKind;
@@ -252,6 +253,8 @@ pub struct KnownObject {
     pub settings: Settings,
     /// The types that it introduces; none for an object that is no definition of types.
     pub introduces: Option<TypePattern>,
+    /// The services that its webhooks call.
+    pub calls: BTreeSet<ServiceName>,
     /// The namespace that the manifest writes although the kind has none.
     pub dropped_namespace: Option<String>,
 }

@@ -14,5 +14,7 @@ mod guard;
 mod kinds;
 mod kubectl;
 mod lives;
+mod moves;
 mod namespaces;
 mod removal;
+mod webhooks;

@@ -62,6 +62,8 @@ pub(crate) struct World {
     pub(crate) manifests: Vec<Value>,
     /// The other keys of the bundle.
     pub(crate) options: Value,
+    /// The entries of the task in place of the only one.
+    pub(crate) entries: Option<Vec<Value>>,
     pub(crate) is_deleting: bool,
     pub(crate) is_disowning: bool,
     pub(crate) generation: i64,
@@ -88,6 +90,7 @@ impl World {
             client: control_plane.client().await?,
             manifests: Vec::new(),
             options: json!({}),
+            entries: None,
             is_deleting: false,
             is_disowning: false,
             generation: 1,
@@ -200,13 +203,11 @@ impl World {
             bundle.extend(options.clone());
         }
         let gate = |flag: &str| json!({ "when": { "expression": format!("flags.{flag}") } });
-        json!({
-            "params": [{ "name": "flags", "source": "event.flags" }],
-            "resources": [{
-                "name": ENTRY, "bundle": bundle,
-                "lifecycle": { "delete": gate("deleting"), "orphan": gate("disowning") },
-            }],
-        })
+        let only = json!({
+            "name": ENTRY, "bundle": bundle, "lifecycle": { "delete": gate("deleting"), "orphan": gate("disowning") },
+        });
+        let resources = self.entries.clone().unwrap_or_else(|| vec![only]);
+        json!({ "params": [{ "name": "flags", "source": "event.flags" }], "resources": resources })
     }
 
     /// Says of each object what became of it in the last pass and how it is, sorted by name.

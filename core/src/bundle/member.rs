@@ -16,6 +16,7 @@ use super::identity::Identity;
 use super::policy::{Adoption, Delete, Reconcile};
 use super::ready::{self, Rule};
 use super::setting::Setting;
+use super::siblings::Claim;
 use super::table::{Decision, Found, Intent, Row, Situation, UpdateReason, Wanted};
 use crate::decision::{FailReason, Failure};
 use crate::destination::Destination;
@@ -68,7 +69,16 @@ pub(super) enum Live {
     /// A member of the bundle.
     Member(Version),
     /// Another object, and who owns it.
-    Other(Version, Option<String>),
+    Other(Version, Owner),
+}
+
+/// Who owns an object that is no member, in words.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Owner {
+    Nobody,
+    Others(String),
+    /// Another bundle of the task, of this name, which renders the object no longer.
+    GivenUpBy(String),
 }
 
 /// What became of an object in this pass.
@@ -152,6 +162,8 @@ pub(super) struct Member {
     pub(super) live: Live,
     pub(super) verdict: Option<(Row, Decision)>,
     pub(super) effect: Effect,
+    /// The claim of another entry of the task.
+    pub(super) claim: Option<Claim>,
     /// Whether a creation found that the name was taken.
     has_met_holder: bool,
     /// What the live object came to when it was asked last; none since the last write. A rule of the author may be costly to ask.
@@ -177,6 +189,7 @@ impl Member {
             live: Live::Absent,
             verdict: None,
             effect: Effect::None,
+            claim: None,
             has_met_holder: false,
             judged: None,
         }
@@ -185,7 +198,7 @@ impl Member {
     /// A live object that the manifests do not render.
     pub(super) fn unwanted(identity: Identity, kind: GroupVersionKind, live: Live) -> Self {
         let (verdict, effect) = (None, Effect::None);
-        Self { identity, kind, wanted: None, live, verdict, effect, has_met_holder: false, judged: None }
+        Self { identity, kind, wanted: None, live, verdict, effect, claim: None, has_met_holder: false, judged: None }
     }
 
     /// The member on the cluster; none if there is none.
@@ -212,7 +225,7 @@ impl Member {
 
     /// Whether a member that the bundle has no use for is to be deleted. One that does not say so stays: its decision fails.
     pub(super) fn is_to_go(&self, intent: Intent) -> bool {
-        self.departure().is_some_and(|departure| !departure.policy.keeps(intent))
+        self.claim.is_none() && self.departure().is_some_and(|departure| !departure.policy.keeps(intent))
     }
 
     /// Whether the member is on its way out.
@@ -236,7 +249,7 @@ impl Member {
             Wanted { policies, digest, is_completed, is_to_be_purged, is_due_again, goes_otherwise }
         });
         let is_to_leave = intent == Intent::Delete || intent == Intent::Apply && wanted.is_none();
-        if self.exists() && !self.is_terminating() && is_to_leave && departure.is_none() {
+        if self.exists() && !self.is_terminating() && is_to_leave && departure.is_none() && self.claim.is_none() {
             let message = format!(
                 "{}: its annotation `{}` was changed by somebody else; write `delete,0,{}` there to have it deleted, or \
                  `orphan,0,{}` to keep it",
@@ -251,7 +264,14 @@ impl Member {
         let found = match &self.live {
             Live::Absent => Found::Nothing,
             Live::Other(version, owner) => {
-                Found::Other { owner: owner.as_deref(), is_terminating: version.is_terminating() }
+                let may_adopt = wanted.is_some_and(|wanted| wanted.policies.adoption != Adoption::Never);
+                let owner = match owner {
+                    Owner::Nobody => None,
+                    Owner::GivenUpBy(_) if may_adopt => None,
+                    Owner::GivenUpBy(entry) => Some(entry.as_str()),
+                    Owner::Others(owner) => Some(owner.as_str()),
+                };
+                Found::Other { owner, is_terminating: version.is_terminating() }
             }
             Live::Member(version) => Found::Member {
                 digest: version.annotation(keys::DIGEST),
@@ -260,11 +280,15 @@ impl Member {
                 delete: departure.map_or(Delete::Orphan, |departure| departure.policy),
             },
         };
-        self.verdict = Some(super::table::decide(&Situation { intent, wanted, found, waits_for }));
+        self.verdict =
+            Some(super::table::decide(&Situation { intent, wanted, found, waits_for, claim: self.claim.as_ref() }));
         if let Some((_, Decision::Taken(owner))) = &self.verdict {
             let cure = match &self.live {
                 Live::Other(version, _) if version.is_disowned() => {
                     "remove that label if the bundle is to have it again"
+                }
+                Live::Other(_, Owner::GivenUpBy(_)) => {
+                    "its manifests render it no longer; give the object the adoption policy `if-unowned` to have it handed over"
                 }
                 Live::Absent | Live::Member(_) | Live::Other(..) => {
                     "give the object another name, or the adoption policy `always` if the bundle is to take it over"
@@ -281,7 +305,7 @@ impl Member {
         let desired = match &self.verdict.as_ref()?.1 {
             Decision::Delete(_) | Decision::Disown(_) | Decision::Update(UpdateReason::Departure) => Ok(Value::Null),
             Decision::Create | Decision::Update(_) | Decision::Recreate => self.wanted.as_ref()?.stamped(setting),
-            Decision::Wait(_) | Decision::Skip(_) | Decision::Taken(_) => return None,
+            Decision::HandOver(_) | Decision::Wait(_) | Decision::Skip(_) | Decision::Taken(_) => return None,
         };
         let desired = desired.map_err(|failure| self.fail(failure)).ok()?;
         let at = &setting.destination;
@@ -320,7 +344,19 @@ impl Member {
                 let last = Disowning { target: self.target(live, at), patch };
                 Some(Command::Disown { former: Vec::new(), last })
             }
-            Decision::Wait(_) | Decision::Skip(_) | Decision::Taken(_) => None,
+            Decision::HandOver(_) | Decision::Wait(_) | Decision::Skip(_) | Decision::Taken(_) => None,
+        }
+    }
+
+    /// The object of others that has the name; none if there is none.
+    pub(super) fn holder(&self) -> Option<&Version> {
+        if let Live::Other(version, _) = &self.live { Some(version) } else { None }
+    }
+
+    /// Finds out once more whose the object of others is.
+    pub(super) fn reconsider_owner(&mut self, owner_of: impl Fn(Version) -> Live) {
+        if let Some(holder) = self.holder().cloned() {
+            self.live = owner_of(holder);
         }
     }
 
@@ -403,7 +439,13 @@ impl Member {
 
     /// Why a member that was to go is still there, in words.
     pub(super) fn is_left(&self) -> Option<String> {
-        let is_left = || self.exists().then(|| format!("{} is still there", self.identity));
+        let is_left = || match &self.verdict {
+            Some((Row::HandedOver | Row::MayBeClaimed, Decision::Wait(why))) => {
+                Some(format!("{}: {why}", self.identity))
+            }
+            Some((Row::HandedOver, _)) => None,
+            Some(_) | None => self.exists().then(|| format!("{} is still there", self.identity)),
+        };
         self.failure().or_else(is_left)
     }
 

@@ -9,6 +9,7 @@
 
 pub mod managed;
 mod priority;
+pub mod webhooks;
 
 use std::collections::BTreeMap;
 
@@ -22,6 +23,8 @@ pub enum ApplyStage {
     Regular,
     /// API services, whose servers are among the regular objects.
     Late,
+    /// The configurations of webhooks that a service of the wave serves: what they judge is refused before the service answers.
+    Webhooks,
     /// Objects of the types that the set manages, which exist once the types do.
     Instance,
 }
@@ -33,6 +36,7 @@ impl ApplyStage {
         match self {
             Self::Regular => format!("wave {order}"),
             Self::Late => format!("wave {order}, API services"),
+            Self::Webhooks => format!("wave {order}, webhooks"),
             Self::Instance => format!("wave {order}, instances"),
         }
     }
@@ -45,6 +49,8 @@ pub enum DeleteStage {
     Instance,
     /// The types themselves. Objects that members control go with them, some by the same controller: so it goes after them.
     Types,
+    /// The configurations of webhooks that a service of the wave serves: they go before it, as long as it answers.
+    Webhooks,
     /// All other objects.
     Rest,
 }
@@ -58,6 +64,7 @@ impl DeleteStage {
             Self::Rest => format!("deletion wave {order}"),
             Self::Instance => format!("deletion wave {order}, instances"),
             Self::Types => format!("deletion wave {order}, types"),
+            Self::Webhooks => format!("deletion wave {order}, webhooks"),
         }
     }
 }
@@ -83,6 +90,12 @@ impl Place<ApplyStage> {
         };
         Self { order, stage, priority: priority::to_apply(kind) }
     }
+
+    /// The place of a configuration of webhooks, if a service of its own wave serves them.
+    #[must_use]
+    pub fn after_its_server(self, is_served: bool) -> Self {
+        if is_served { Self { stage: ApplyStage::Webhooks, ..self } } else { self }
+    }
 }
 
 impl Place<DeleteStage> {
@@ -97,6 +110,12 @@ impl Place<DeleteStage> {
             DeleteStage::Rest
         };
         Self { order, stage, priority: priority::to_delete(kind) }
+    }
+
+    /// The place of a configuration of webhooks, if a service of its own wave serves them.
+    #[must_use]
+    pub fn before_its_server(self, is_served: bool) -> Self {
+        if is_served { Self { stage: DeleteStage::Webhooks, ..self } } else { self }
     }
 }
 

@@ -170,7 +170,8 @@ impl ObjectReport {
     /// Whether the object is there and nothing was refused, unless the manifests render it no longer, or it has served.
     fn is_there_if_wanted(&self) -> bool {
         let may_be_gone = self.verdict.as_ref().is_some_and(|(row, _)| match row {
-            Row::Gone | Row::NoMember | Row::Going | Row::GoesLater | Row::Kept | Row::Redundant => true,
+            Row::Gone | Row::NoMember | Row::Going | Row::HandedOver | Row::MayBeClaimed => true,
+            Row::GoesLater | Row::Kept | Row::Redundant => true,
             Row::Completing | Row::Purge | Row::Completed => true,
             Row::NotYet | Row::Terminating | Row::Absent | Row::Taken | Row::Adopt | Row::Once => false,
             Row::Recreate | Row::Changed | Row::DueAgain | Row::InSync | Row::Disown | Row::NothingToDisown => false,

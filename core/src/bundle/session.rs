@@ -17,6 +17,8 @@
 //! once is created, once it has served, and in the end if the parent changed. Of two passes that write it at the same time, only one
 //! goes on.
 
+mod answers;
+mod finish;
 mod gather;
 mod steps;
 
@@ -24,21 +26,17 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use jiff::SignedDuration;
-use serde_json::json;
 
 use super::checks::Inside;
 use super::identity::{GroupKind, Identity};
 use super::member::{Circumstances, Member, Rendered};
 use super::order::managed::TypePattern;
 use super::parent::Parent;
-use super::report::{ObjectReport, Report};
-use super::setting::Kinship;
-use super::table::{Decision, Intent};
-use crate::decision::{FailReason, Failure};
-use crate::object_ref::ObjectRef;
-use crate::observation::{Observation, Version};
-use crate::plan::record::write_failure;
-use crate::write::{Command, Executed, WriteErrorKind};
+use super::siblings::Siblings;
+use super::table::Intent;
+use crate::decision::Failure;
+use crate::observation::Version;
+use crate::write::Command;
 use gather::{Gathered, gather};
 use steps::{Act, Planning, Step, stays_served};
 
@@ -51,6 +49,8 @@ pub enum Next {
     WriteParent,
     /// Send these commands, all at the same time, and pass the answers to [`Session::record`] in the same order.
     Send(Vec<Command>),
+    /// Find out what the other entries of the task render, and pass it to [`Session::know_siblings`]. That takes no request.
+    AskSiblings,
     /// Look at these, and pass what was found to [`Session::inspected`] in the same order.
     Inspect(Vec<Inspection>),
     /// Nothing: the pass is over.
@@ -106,6 +106,14 @@ pub struct Session<'t> {
     uids: BTreeSet<String>,
     /// The members that were found, by their indexes.
     found: Vec<usize>,
+    /// The kinds that could not be listed, with the cause.
+    unread: BTreeMap<GroupKind, String>,
+    /// The other entries of the task, once they were asked.
+    siblings: Option<Siblings>,
+    /// Whether the pass cannot go on without them.
+    asks_siblings: bool,
+    /// Whether the steps are planned.
+    is_planned: bool,
     /// Whether this pass wrote the parent, so that another one at the same time cannot.
     has_written_parent: bool,
     /// The names of the steps with objects, in order.
@@ -148,22 +156,22 @@ impl<'t> Session<'t> {
         let FoundMembers { versions: found, unread } = found;
         let Gathered { members, lost } = gather(&setting, intent, rendered, found);
         let found = (0..members.len()).filter(|index| members[*index].exists()).collect();
-        let steps: VecDeque<Step> =
-            Planning { setting: &setting, members: &members, unread: &unread, intent }.steps().into();
-        let inspects = steps.iter().any(|step| !step.inspections.is_empty());
-        let uids = members.iter().filter(|_| inspects).filter_map(Member::uid).map(str::to_owned).collect();
-        let named = steps.iter().filter(|step| !step.members.is_empty());
+        let has_redundant = members.iter().any(|member| member.wanted.is_none() && !member.is_terminating());
         let mut session = Self {
-            names: named.map(|step| Arc::clone(&step.name)).collect(),
+            names: Vec::new(),
             handled_in: vec![None; members.len()],
             setting,
             intent,
             members,
             parent,
-            uids,
+            uids: BTreeSet::new(),
             found,
+            unread,
+            siblings: None,
+            asks_siblings: has_redundant && intent != Intent::Disown,
+            is_planned: false,
             has_written_parent: false,
-            steps,
+            steps: VecDeque::new(),
             decided: BTreeSet::new(),
             asked: Vec::new(),
             missing: BTreeSet::new(),
@@ -176,11 +184,35 @@ impl<'t> Session<'t> {
             is_over: false,
         };
         if let Some(lost) = lost {
+            session.plan();
             session.give_up(&lost);
-        } else if intent == Intent::Apply {
-            session.begin_to_apply();
         }
         session
+    }
+
+    /// Plans the steps, once it is known which objects stay because another entry wants them.
+    fn plan(&mut self) {
+        let Self { setting, members, unread, intent, .. } = self;
+        let steps: VecDeque<Step> = Planning { setting, members, unread, intent: *intent }.steps().into();
+        let inspects = steps.iter().any(|step| !step.inspections.is_empty());
+        // What another entry takes over does not go with a type or a namespace of this one.
+        let of_bundle = members.iter().filter(|member| inspects && member.claim.is_none());
+        self.uids = of_bundle.filter_map(Member::uid).map(str::to_owned).collect();
+        let named = steps.iter().filter(|step| !step.members.is_empty());
+        self.names = named.map(|step| Arc::clone(&step.name)).collect();
+        (self.steps, self.is_planned, self.asks_siblings) = (steps, true, false);
+    }
+
+    /// Takes what the other entries of the task render, after [`Next::AskSiblings`].
+    pub fn know_siblings(&mut self, siblings: Siblings) {
+        self.asks_siblings = false;
+        for member in &mut self.members {
+            if member.wanted.is_none() && self.intent != Intent::Disown {
+                member.claim = siblings.claim(&member.identity);
+            }
+            member.reconsider_owner(|holder| self.setting.owner_of(holder, Some(&siblings)));
+        }
+        self.siblings = Some(siblings);
     }
 
     fn begin_to_apply(&mut self) {
@@ -235,6 +267,15 @@ impl<'t> Session<'t> {
     /// Says what the caller does next, whose answer is due before the next call.
     pub fn go_on(&mut self) -> Next {
         loop {
+            if self.asks_siblings {
+                return Next::AskSiblings;
+            }
+            if !self.is_planned {
+                self.plan();
+                if self.intent == Intent::Apply {
+                    self.begin_to_apply();
+                }
+            }
             if !self.missing.is_empty() {
                 return Next::Send(self.missing_namespaces());
             }
@@ -365,67 +406,6 @@ impl<'t> Session<'t> {
         commands
     }
 
-    /// The creations of namespaces that members lacked. They are no members: they stay when the bundle goes.
-    fn missing_namespaces(&mut self) -> Vec<Command> {
-        let missing = std::mem::take(&mut self.missing).into_iter();
-        missing
-            .map(|name| {
-                let desired = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
-                self.asked.push(Asked::Namespace(name));
-                Command::Create { destination: self.setting.destination.clone(), desired }
-            })
-            .collect()
-    }
-
-    /// Takes the answers to the commands of [`Next::Send`], in the same order.
-    pub fn record(&mut self, answers: Vec<Executed>) {
-        let asked = std::mem::take(&mut self.asked);
-        for (asked, executed) in asked.into_iter().zip(answers) {
-            match asked {
-                Asked::Namespace(name) => {
-                    let failure =
-                        if let Executed::Failed(error) = &executed { Some(write_failure(error)) } else { None };
-                    self.tried.insert(name, failure);
-                }
-                Asked::Member(index) => self.record_one(index, executed),
-            }
-        }
-    }
-
-    fn record_one(&mut self, index: usize, executed: Executed) {
-        let executed = match self.lacks_namespace(index, &executed).map(|name| (self.tried.get(&name), name)) {
-            Some((None, name)) => {
-                self.missing.insert(name);
-                self.decided.remove(&index);
-                return;
-            }
-            Some((Some(Some(failure)), _)) => {
-                self.members[index].fail(failure.clone());
-                return;
-            }
-            Some((Some(None), _)) | None => executed,
-        };
-        let setting = &self.setting;
-        if self.members[index].record(executed, |holder| setting.owner_of(holder)) {
-            self.decided.remove(&index);
-        }
-    }
-
-    /// The namespace without which a member could not be created, if the bundle may create it.
-    fn lacks_namespace(&self, index: usize, executed: &Executed) -> Option<String> {
-        let member = &self.members[index];
-        let is_creation = matches!(member.verdict, Some((_, Decision::Create)));
-        let namespace = member.identity.namespace.as_ref()?;
-        // A kind that the server does not serve is not found either.
-        let says_so = format!("namespaces \"{namespace}\" not found");
-        let is_missing = matches!(executed, Executed::Failed(error)
-            if error.kind == WriteErrorKind::NotFound && error.message.contains(&says_so));
-        let is_rendered =
-            || self.members.iter().any(|other| other.identity.kind.is_namespace() && other.identity.name == *namespace);
-        let may_create = is_creation && is_missing && self.setting.creates_namespaces && !is_rendered();
-        may_create.then(|| namespace.clone())
-    }
-
     /// Ends a step: the next one begins, or the pass stops here.
     fn end_step(&mut self) {
         let Some(step) = self.steps.pop_front() else { return };
@@ -491,85 +471,10 @@ impl<'t> Session<'t> {
         self.stopped = Some(why.to_owned());
     }
 
-    /// Leaves only the places of the manifests and of objects that this pass found, after a complete pass. A place goes if the
-    /// complete pass before had no use for it either: another pass that read the parent earlier may still create an object there,
-    /// and the next event finds that.
-    fn end(&mut self) -> Next {
-        if self.is_over || self.intent != Intent::Apply {
-            return Next::Done;
-        }
-        if self.stopped.is_none() {
-            let (kinds, namespaces): (_, BTreeSet<_>) =
-                self.members.iter().map(|member| place(&member.identity)).unzip();
-            let namespaces = namespaces.into_iter().flatten().collect();
-            self.parent.shrink(&kinds, &namespaces);
-        }
-        self.is_over = true;
-        if self.parent.is_changed() { Next::WriteParent } else { Next::Done }
-    }
-
     /// The members, as inspections have to know them.
     #[must_use]
     pub fn members(&self) -> Members {
         Members { set: self.setting.set.clone(), uids: self.uids.clone() }
-    }
-
-    /// Whether the pass came to its end, and nothing failed.
-    #[must_use]
-    pub fn is_complete(&self) -> bool {
-        let has_failed = self.members.iter().any(|member| member.failure().is_some());
-        self.stopped.is_none() && self.failure.is_none() && !has_failed
-    }
-
-    /// Counts the pass as failed until [`Session::found_again`] is called.
-    pub fn expect_to_find_nothing(&mut self) {
-        self.failure = Some(Failure::new(FailReason::DiscoveryFailed, "the members were not read once more"));
-    }
-
-    /// Takes what was read once more after a deletion or a disowning: a member that was created meanwhile, or a list that failed,
-    /// keeps the parent.
-    pub fn found_again(&mut self, left: Vec<Observation>) {
-        self.failure = None;
-        for observation in left {
-            match observation {
-                Observation::Unknown(cause) => self.failure = Some(Failure::new(FailReason::DiscoveryFailed, cause)),
-                Observation::Found(versions) => {
-                    // A disowning leaves what is on its way out.
-                    let stays = |version: &&Version| self.intent == Intent::Disown && version.is_terminating();
-                    let others = versions.iter().filter(|version| !stays(version));
-                    let mut others = others.map(|version| (version, ObjectRef::of(version.object()).into()));
-                    let member = others.find(|(it, of)| self.setting.kinship(it, of) != Kinship::Copy);
-                    if let Some((_, identity)) = member {
-                        self.stopped = Some(format!("{identity} was created meanwhile; the next event finds it"));
-                    }
-                }
-            }
-        }
-    }
-
-    /// What the pass did.
-    #[must_use]
-    pub fn into_report(self) -> Report {
-        let (rules, now) = (self.setting.ready, self.setting.now);
-        let objects = self.members.into_iter().zip(self.handled_in).map(|(mut member, step)| {
-            let judgement = member.take_judgement(rules, now);
-            ObjectReport {
-                identity: member.identity,
-                step: step.unwrap_or_default(),
-                verdict: member.verdict,
-                effect: member.effect,
-                judgement,
-            }
-        });
-        Report {
-            intent: self.intent,
-            objects: objects.collect(),
-            steps: self.names,
-            stopped: self.stopped,
-            blocked_by: self.blocked_by,
-            failure: self.failure,
-            lacks_parent: self.lacks_parent,
-        }
     }
 }
 

@@ -8,13 +8,15 @@ use jiff::Timestamp;
 use super::applyset;
 use super::departure::Departure;
 use super::identity::Identity;
-use super::member::Live;
+use super::member::{Live, Owner};
 use super::order::managed::TypePattern;
 use super::policy::Policies;
 use super::ready::Rule;
+use super::siblings::Siblings;
 use crate::destination::Destination;
 use crate::keys;
 use crate::manifest::Stamp;
+use crate::object_ref::ObjectRef;
 use crate::observation::{Described, Version};
 
 /// What stays the same while a bundle is reconciled.
@@ -102,9 +104,12 @@ impl Setting<'_> {
     }
 
     /// Whose the live object of a rendered one is. It is a member if it has the set's label and all labels of its owner.
-    pub(super) fn owner_of(&self, version: Version) -> Live {
+    pub(super) fn owner_of(&self, version: Version, siblings: Option<&Siblings>) -> Live {
         if self.is_stamped(&version) {
             return Live::Member(version);
+        }
+        if let Some(owner) = siblings.and_then(|siblings| self.giver(&version, siblings)) {
+            return Live::Other(version, owner);
         }
         // An adapter that sets no labels, as the Go adapter, wrote it.
         let is_of_adapter = || {
@@ -133,7 +138,33 @@ impl Setting<'_> {
             }
             Some(_) | None => None,
         };
-        Live::Other(version, owner)
+        Live::Other(version, owner.map_or(Owner::Nobody, Owner::Others))
+    }
+
+    /// The other entry for the same API resource whose labels an object has; none if it has others.
+    pub(super) fn sibling_of<'v>(&self, version: &'v Version) -> Option<&'v str> {
+        let is_ours = |key: &str| self.is_owner_label(key, version.object());
+        let entry = version.label(keys::RESOURCE).filter(|entry| *entry != self.entry)?;
+        (!version.is_disowned() && is_ours(keys::ADAPTER) && is_ours(keys::RESOURCE_ID)).then_some(entry)
+    }
+
+    /// Whose a member of another bundle of the task is, if that bundle may have given it up. An event of an older generation takes
+    /// nothing back, and a copy of a member is nobody's gift.
+    fn giver(&self, version: &Version, siblings: &Siblings) -> Option<Owner> {
+        let entry = self.sibling_of(version)?;
+        let identity = ObjectRef::of(version.object()).into();
+        let names_itself = version.annotation(keys::DELETION).and_then(|text| Departure::names(text, &identity));
+        let is_newer = version.generation().is_some_and(|theirs| theirs > self.stamp.generation);
+        if names_itself != Some(true) || is_newer {
+            return None;
+        }
+        match siblings.has_given_up(entry, &identity)? {
+            Ok(true) => Some(Owner::GivenUpBy(format!("the entry {entry} of this task"))),
+            Ok(false) => None,
+            Err(cause) => {
+                Some(Owner::Others(format!("the entry {entry} of this task, which may still render it: {cause}")))
+            }
+        }
     }
 
     /// Whether an object has a label of another owner.

@@ -13,6 +13,8 @@
 //! | R1 | not wanted, and gone | skip |
 //! | R2 | not wanted, and no member any more | skip |
 //! | R3 | not wanted, and terminating | wait |
+//! | R3a | not wanted, and another entry of the task renders it | hand over |
+//! | R3b | not wanted, and it is unknown whether another entry renders it | wait |
 //! | R4 | not wanted, and other objects go first | wait |
 //! | R5 | not wanted, and its policy keeps it | disown |
 //! | R6 | not wanted | delete |
@@ -30,12 +32,16 @@
 //! | A12 | to be applied again | update |
 //! | A13 | as it was applied | skip |
 //!
+//! An object is handed over by leaving it as it is: the entry that renders it takes it over when its turn comes. A bundle that is
+//! deleted waits for that.
+//!
 //! Of an object that is written once, only its annotation `deletion` is written again.
 
 use std::fmt;
 
 use super::digest::{ONCE, is_other_content};
 use super::policy::{Adoption, Delete, Policies, Reconcile, Update};
+use super::siblings::Claim;
 
 /// What the bundle as a whole is to become.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -59,6 +65,8 @@ pub struct Situation<'a> {
     pub found: Found<'a>,
     /// Which objects go first, in words; `None` if it is this object's turn.
     pub waits_for: Option<&'a str>,
+    /// Why the object stays although the bundle has no use for it.
+    pub claim: Option<&'a Claim>,
 }
 
 /// A rendered object.
@@ -114,6 +122,8 @@ pub enum Decision {
     Delete(DeleteReason),
     /// Remove the bundle's labels from the object, and leave it alone from then on.
     Disown(DisownReason),
+    /// Write nothing: this entry of the task renders the object, and takes it over.
+    HandOver(String),
     /// Write nothing until something else has happened.
     Wait(String),
     /// Write nothing: there is nothing to do.
@@ -177,6 +187,8 @@ crate::row::table! {
     Gone, "R1", "not wanted, and gone";
     NoMember, "R2", "not wanted, and no member any more";
     Going, "R3", "not wanted, and terminating";
+    HandedOver, "R3a", "not wanted, and another entry of the task renders it";
+    MayBeClaimed, "R3b", "not wanted, and it is unknown whether another entry renders it";
     GoesLater, "R4", "not wanted, and other objects go first";
     Kept, "R5", "not wanted, and its policy keeps it";
     Redundant, "R6", "not wanted";
@@ -228,6 +240,17 @@ fn remove(situation: &Situation<'_>, because: DeleteReason) -> (Row, Decision) {
     };
     if is_terminating {
         return (Row::Going, Decision::Wait(GOING.to_owned()));
+    }
+    match (situation.claim, situation.intent) {
+        (Some(Claim::By(entry)), Intent::Delete) => {
+            let why = format!("the entry `{entry}` renders it, and is to take it over");
+            return (Row::HandedOver, Decision::Wait(why));
+        }
+        (Some(Claim::By(entry)), Intent::Apply | Intent::Disown) => {
+            return (Row::HandedOver, Decision::HandOver(entry.clone()));
+        }
+        (Some(Claim::Unknown(cause)), _) => return (Row::MayBeClaimed, Decision::Wait(cause.clone())),
+        (None, _) => {}
     }
     if let Some(others) = situation.waits_for {
         return (Row::GoesLater, Decision::Wait(others.to_owned()));
@@ -328,6 +351,7 @@ impl fmt::Display for Decision {
             Self::Delete(DeleteReason::Purged) => f.write_str("delete: it has served"),
             Self::Disown(DisownReason::BundleDisowned) => f.write_str("disown: the bundle is disowned"),
             Self::Disown(DisownReason::Policy) => f.write_str("disown: its policy keeps it"),
+            Self::HandOver(entry) => write!(f, "hand over: the entry `{entry}` renders it, and takes it over"),
             Self::Wait(others) => write!(f, "wait: {others}"),
             Self::Skip(SkipReason::InSync) => f.write_str("skip: it is as it was applied"),
             Self::Skip(SkipReason::Once) => f.write_str("skip: its policy is to write it once"),

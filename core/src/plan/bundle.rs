@@ -28,6 +28,7 @@ use crate::bundle::parent::Parent;
 use crate::bundle::prepare::prepare;
 use crate::bundle::render::render;
 use crate::bundle::session::{self, FoundMembers, Inspection, Members, Session, Setting};
+use crate::bundle::siblings::Siblings;
 use crate::bundle::table::Intent;
 use crate::decision::{Decision, DisownReason, FailReason, Failure, SkipReason};
 use crate::destination::Destination;
@@ -231,20 +232,7 @@ impl<'t> Planner<'t> {
             let message = "the bundle's `namespace` and `name` have to render to a text that is not empty";
             return Err(Failure::new(FailReason::RenderFailed, message));
         }
-        let setting = Setting {
-            entry: &self.resource().name,
-            stamp: self.stamp.clone(),
-            destination: Destination::ThisCluster,
-            set: applyset::id(&namespace, &name),
-            namespace,
-            name,
-            prefix: &bundle.prefix,
-            defaults: bundle.policies,
-            creates_namespaces: bundle.creates_namespaces,
-            managed_types: &bundle.managed_types,
-            ready: &bundle.ready,
-            now: scope.now(),
-        };
+        let setting = self.setting(self.position(), bundle, (namespace, name), scope);
         let mut parent = Parent::read(live, &setting.namespace, self.stamp.generation)?;
         // Members that are to go say themselves how; only where they are has to be known.
         let is_rendered = intent == Intent::Apply || !parent.is_whole();
@@ -271,8 +259,37 @@ impl<'t> Planner<'t> {
         Ok(Some((Beginning { setting, rendered, parent }, queries)))
     }
 
+    /// What stays the same for a bundle whose parent is in this namespace and has this name.
+    pub(super) fn setting(
+        &self,
+        index: usize,
+        bundle: &'t Bundle,
+        (namespace, name): (String, String),
+        scope: &Scope,
+    ) -> Setting<'t> {
+        Setting {
+            entry: &self.task.resources[index].name,
+            stamp: self.stamp.clone(),
+            destination: Destination::ThisCluster,
+            set: applyset::id(&namespace, &name),
+            namespace,
+            name,
+            prefix: &bundle.prefix,
+            defaults: bundle.policies,
+            creates_namespaces: bundle.creates_namespaces,
+            managed_types: &bundle.managed_types,
+            ready: &bundle.ready,
+            now: scope.now(),
+        }
+    }
+
     /// The objects of the manifests, ready to be written.
-    fn rendered(&self, bundle: &Bundle, setting: &Setting<'_>, scope: &Scope) -> Result<Vec<Rendered>, Failure> {
+    pub(super) fn rendered(
+        &self,
+        bundle: &Bundle,
+        setting: &Setting<'_>,
+        scope: &Scope,
+    ) -> Result<Vec<Rendered>, Failure> {
         let unknown = self.unknown();
         for manifest in &bundle.manifests {
             let failed = |cause| Failure::new(FailReason::RenderFailed, cause);
@@ -286,9 +303,14 @@ impl<'t> Planner<'t> {
     /// What the caller does next for the bundle whose turn it is; none once the turn is over.
     pub(super) fn bundle_step(&mut self, scope: &mut Scope) -> Option<Next> {
         let State::Bundle(mut turn) = std::mem::replace(&mut self.state, State::Done) else { return None };
-        if let Some(step) = turn.go_on() {
-            self.state = State::Bundle(turn);
-            return Some(Next::Bundle(step));
+        while let Some(wish) = turn.go_on() {
+            match wish {
+                Wish::Step(step) => {
+                    self.state = State::Bundle(turn);
+                    return Some(Next::Bundle(step));
+                }
+                Wish::Siblings => turn.know_siblings(self.siblings(turn.intent, scope)),
+            }
         }
         self.end_bundle(*turn, scope).map(|write| Next::Write(Box::new(write)))
     }
@@ -348,16 +370,25 @@ fn has_owner_of(desired: Option<&Value>, holder: &Value) -> bool {
     desired.is_some_and(|desired| keys::OWNERSHIP_LABELS.into_iter().all(|key| desired.label(key) == holder.label(key)))
 }
 
+/// What a turn needs in order to go on.
+enum Wish {
+    /// Something that the caller does.
+    Step(BundleStep),
+    /// What the other entries of the task render, which the planner knows.
+    Siblings,
+}
+
 impl Turn<'_> {
-    fn go_on(&mut self) -> Option<BundleStep> {
+    fn go_on(&mut self) -> Option<Wish> {
         if matches!(self.stage, Stage::Reading(_)) {
             if !self.queries.is_empty() {
-                return Some(BundleStep::Read(self.queries.clone()));
+                return Some(Wish::Step(BundleStep::Read(self.queries.clone())));
             }
             self.begin(FoundMembers::default());
         }
         let Stage::Running(session, is_parents) = &mut self.stage else { return None };
-        match session.go_on() {
+        let step = match session.go_on() {
+            session::Next::AskSiblings => return Some(Wish::Siblings),
             session::Next::Send(commands) => Some(BundleStep::Write(commands)),
             session::Next::Inspect(inspections) => Some(BundleStep::Inspect(inspections, session.members())),
             session::Next::Done => self.look_again(),
@@ -378,6 +409,13 @@ impl Turn<'_> {
                     }
                 }]))
             }
+        };
+        step.map(Wish::Step)
+    }
+
+    fn know_siblings(&mut self, siblings: Siblings) {
+        if let Stage::Running(session, _) = &mut self.stage {
+            session.know_siblings(siblings);
         }
     }
 

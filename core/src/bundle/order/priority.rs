@@ -4,7 +4,7 @@ use crate::bundle::identity::GroupKind;
 
 /// Returns when an object of a kind is applied: lower comes first.
 ///
-/// A namespace precedes what is in it, a webhook the objects that it judges, a class or role what refers to it, and
+/// A namespace precedes what is in it, a webhook of others the objects that it judges, a class or role what refers to it, and
 /// configuration the workload that mounts it.
 pub(super) fn to_apply(kind: &GroupKind) -> i8 {
     match (kind.group.as_str(), kind.kind.as_str()) {

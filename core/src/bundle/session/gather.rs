@@ -35,7 +35,7 @@ pub(super) fn gather(setting: &Setting<'_>, intent: Intent, rendered: Vec<Render
         // The API server drops the namespace that the manifest of a cluster-scoped object may write.
         let unplaced = || Identity { namespace: None, ..member.identity.clone() };
         if let Some((_, _, version)) = unmatched.remove(&member.identity).or_else(|| unmatched.remove(&unplaced())) {
-            member.live = setting.owner_of(version);
+            member.live = setting.owner_of(version, None);
         }
     }
     let mut unmatched: Vec<_> = unmatched.into_iter().collect();

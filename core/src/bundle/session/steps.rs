@@ -12,6 +12,7 @@ use super::Inspection;
 use crate::bundle::identity::GroupKind;
 use crate::bundle::member::Member;
 use crate::bundle::order::managed::{ManagedTypes, TypePattern};
+use crate::bundle::order::webhooks::{Services, called_by};
 use crate::bundle::order::{Place, Wave, waves};
 use crate::bundle::setting::Setting;
 use crate::bundle::table::Intent;
@@ -147,10 +148,14 @@ impl Planning<'_> {
     /// The waves of the wanted objects, by `apply-order`.
     fn waves(&self) -> Vec<Step> {
         let managed = self.managed(|member| Some(&member.wanted.as_ref()?.draft.object));
+        let wanted = self.members.iter().filter_map(|member| member.wanted.as_ref());
+        let services: Services = wanted.map(|it| (&it.identity, it.draft.settings.apply_order)).collect();
         let waves = waves(self.indexes(|member| member.wanted.is_some()), |index| {
             let member = &self.members[*index];
             let order = member.wanted.as_ref().map(|rendered| rendered.draft.settings.apply_order).unwrap_or_default();
-            Place::to_apply(&member.identity.kind, order, &managed)
+            let called = member.wanted.as_ref().map(|it| called_by(&it.identity.kind, &it.draft.object));
+            let is_served = called.is_some_and(|called| services.serve(order, &called));
+            Place::to_apply(&member.identity.kind, order, &managed).after_its_server(is_served)
         });
         let last = waves.last().map(|wave| wave.order);
         let mut unpurged = self.indexes(|member| member.purge_order().is_some());
@@ -179,14 +184,19 @@ impl Planning<'_> {
     /// have become somebody else's since the guard.
     fn removals(&self, to_go: Vec<usize>) -> Vec<Step> {
         let managed = self.managed(Member::object);
+        let order = |member: &Member| member.departure().map(|departure| departure.order).unwrap_or_default();
+        let going = to_go.iter().map(|index| &self.members[*index]);
+        let services: Services = going.map(|member| (&member.identity, order(member))).collect();
         let is_namespace = |index: &usize| self.members[*index].identity.kind.is_namespace();
         let (namespaces, others): (Vec<usize>, Vec<usize>) = to_go.into_iter().partition(is_namespace);
         let mut steps = Vec::new();
         for (members, are_namespaces) in [(others, false), (namespaces, true)] {
             let waves = waves(members, |index| {
                 let member = &self.members[*index];
-                let order = member.departure().map(|departure| departure.order).unwrap_or_default();
-                Place::to_delete(&member.identity.kind, order, &managed)
+                let order = order(member);
+                let called = member.object().map(|object| called_by(&member.identity.kind, object));
+                let is_served = called.is_some_and(|called| services.serve(order, &called));
+                Place::to_delete(&member.identity.kind, order, &managed).before_its_server(is_served)
             });
             for Wave { order, objects } in waves {
                 steps.extend(by_stage(objects).into_iter().map(|(stage, members)| {

@@ -4,6 +4,7 @@ mod deletion;
 mod model;
 mod passes;
 mod prepared;
+mod webhooks;
 
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
@@ -12,6 +13,7 @@ use super::*;
 use crate::bundle::applyset;
 use crate::bundle::policy::{Policies, Update};
 use crate::bundle::prepare::prepare;
+use crate::bundle::report::Report;
 use crate::decision::FailReason;
 use crate::destination::Destination;
 use crate::id::{Generation, GroupVersionKind};
@@ -19,7 +21,7 @@ use crate::keys;
 use crate::manifest::Stamp;
 use crate::observation::{Described as _, Observation, Query, QueryBy};
 use crate::plan::harness::store::Store;
-use crate::write::{Command, Executed, NotCreated, Target, UpdateMode, WriteError};
+use crate::write::{Command, Executed, NotCreated, Target, UpdateMode, WriteError, WriteErrorKind};
 
 const PARENT: (&str, &str) = ("team", "monitoring");
 
@@ -161,6 +163,7 @@ impl World {
     fn step(&mut self, Running { session, generation, parent }: &mut Running) -> Result<bool, Crashed> {
         match session.go_on() {
             Next::Done => return Ok(false),
+            Next::AskSiblings => session.know_siblings(Siblings::default()),
             Next::Inspect(inspections) => {
                 let found = inspections.iter().map(|inspection| {
                     let what = match inspection {

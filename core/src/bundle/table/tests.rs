@@ -384,10 +384,35 @@ fn each_situation_has_the_row_and_the_decision_of_the_table() {
         ("an object in sync", Apply, Some(wanted()), member(Some(DIGEST)), None, Row::InSync, skip(SkipReason::InSync)),
     ];
     for (name, intent, wanted, found, waits_for, row, decision) in cases.clone() {
-        assert_eq!(decide(&Situation { intent, wanted, found, waits_for }), (row, decision), "{name}");
+        let situation = Situation { intent, wanted, found, waits_for, claim: None };
+        assert_eq!(decide(&situation), (row, decision), "{name}");
     }
-    let missing: Vec<Row> = Row::ALL.into_iter().filter(|row| !cases.iter().any(|case| case.5 == *row)).collect();
+    let is_claimed = |row: &Row| matches!(row, Row::HandedOver | Row::MayBeClaimed);
+    let is_missing = |row: &Row| !is_claimed(row) && !cases.iter().any(|case| case.5 == *row);
+    let missing: Vec<Row> = Row::ALL.into_iter().filter(is_missing).collect();
     assert!(missing.is_empty(), "no case comes to {missing:?}");
+}
+
+#[test]
+fn object_that_another_entry_wants_is_handed_over_and_one_that_it_may_want_stays() {
+    use Intent::{Apply, Delete as Remove};
+    let (by, unknown) = (Claim::By("next".to_owned()), Claim::Unknown("nobody knows".to_owned()));
+    let is_to_take = "the entry `next` renders it, and is to take it over";
+    let cases = [
+        (Apply, kept(Delete::Delete), &by, Row::HandedOver, Decision::HandOver("next".to_owned())),
+        (Apply, kept(Delete::Orphan), &by, Row::HandedOver, Decision::HandOver("next".to_owned())),
+        (Remove, kept(Delete::Delete), &by, Row::HandedOver, Decision::Wait(is_to_take.to_owned())),
+        (Apply, kept(Delete::Delete), &unknown, Row::MayBeClaimed, Decision::Wait("nobody knows".to_owned())),
+        (Apply, GOING_MEMBER, &by, Row::Going, Decision::Wait(GOING.to_owned())),
+        (Apply, Found::Nothing, &by, Row::Gone, Decision::Skip(SkipReason::Gone)),
+        (Apply, UNOWNED, &by, Row::NoMember, Decision::Skip(SkipReason::NotOurs)),
+    ];
+    for (intent, found, claim, row, decision) in cases {
+        for waits_for in [None, Some("others")] {
+            let situation = Situation { intent, wanted: None, found, waits_for, claim: Some(claim) };
+            assert_eq!(decide(&situation), (row, decision.clone()), "{situation:?}");
+        }
+    }
 }
 
 /// The rows of the table with these words in its header: number, condition and decision.
@@ -439,7 +464,7 @@ fn situation() -> impl Strategy<Value = Situation<'static>> {
     );
     let intent = select(vec![Intent::Apply, Intent::Delete, Intent::Disown]);
     (intent, proptest::option::of(wanted), found(), select(vec![None, Some("others")]))
-        .prop_map(|(intent, wanted, found, waits_for)| Situation { intent, wanted, found, waits_for })
+        .prop_map(|(intent, wanted, found, waits_for)| Situation { intent, wanted, found, waits_for, claim: None })
 }
 
 proptest! {

@@ -12,6 +12,7 @@ use crate::bundle::draft::Draft;
 use crate::bundle::identity::GroupKindError;
 use crate::bundle::member::Rendered;
 use crate::bundle::order::managed::TypePattern;
+use crate::bundle::order::webhooks::called_by;
 use crate::bundle::policy::{self, Policies, Policy, Settings};
 use crate::bundle::prepare::{Source, prepare};
 use crate::bundle::ready::{OBJECT, Rule};
@@ -364,9 +365,10 @@ fn draft_objects(checker: &mut Checker<'_>, entry: &str, bundle: &mut Bundle, pl
     faults.into_iter().for_each(|fault| checker.error(&place.key("manifests"), fault));
     let known = known.into_iter().map(|Rendered { identity, draft, .. }| {
         let introduces = TypePattern::introduced_by(&identity.kind, &draft.object);
+        let calls = called_by(&identity.kind, &draft.object);
         let written = draft.object.pointer("/metadata/namespace").and_then(Value::as_str).filter(|it| !it.is_empty());
         let dropped_namespace = written.filter(|_| identity.namespace.is_none()).map(str::to_owned);
-        KnownObject { identity, settings: draft.settings.clone(), introduces, dropped_namespace }
+        KnownObject { identity, settings: draft.settings.clone(), introduces, calls, dropped_namespace }
     });
     bundle.known = known.collect();
 }

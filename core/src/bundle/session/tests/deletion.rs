@@ -386,6 +386,8 @@ fn inspection_that_fails_or_is_not_answered_keeps_everything() {
         [(vec![Err(failure)], "deletion guard: no"), (vec![], "deletion guard: it is not known what would go")]
     {
         let mut session = world.begin(Intent::Delete);
+        assert_eq!(session.go_on(), Next::AskSiblings);
+        session.know_siblings(Siblings::default());
         assert!(matches!(session.go_on(), Next::Inspect(_)));
         session.inspected(found);
         assert_eq!(session.go_on(), Next::Done);

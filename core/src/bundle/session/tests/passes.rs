@@ -179,7 +179,7 @@ fn objects_of_one_priority_are_written_before_those_of_the_next() {
                 session.record(answers);
             }
             Next::WriteParent => session.parent_written(Ok(())),
-            Next::Inspect(_) | Next::Done => break,
+            Next::AskSiblings | Next::Inspect(_) | Next::Done => break,
         }
     }
     assert_eq!(batches, [1, 1, 1, 1]);
@@ -213,7 +213,7 @@ fn object_that_somebody_creates_again_and_again_is_left_after_one_try() {
                 session.record(vec![taken(holder())]);
             }
             Next::WriteParent => session.parent_written(Ok(())),
-            Next::Inspect(_) | Next::Done => break,
+            Next::AskSiblings | Next::Inspect(_) | Next::Done => break,
         }
     }
     assert_eq!(tries, 2);
@@ -264,7 +264,7 @@ fn namespace_that_members_lack_is_created_once_and_stays() {
                     session.record(answers.collect());
                 }
                 Next::WriteParent => session.parent_written(Ok(())),
-                Next::Inspect(_) | Next::Done => break,
+                Next::AskSiblings | Next::Inspect(_) | Next::Done => break,
             }
         }
         assert_eq!(batches, expected);
