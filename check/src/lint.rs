@@ -8,6 +8,7 @@
 
 mod adoption;
 mod bare_objects;
+mod controllers;
 mod deletion_order;
 mod deletions;
 mod discovery;
@@ -61,6 +62,7 @@ pub fn lint(task: &Task, document: &Document) -> Diagnostics {
     discovery_reads::lint(&mut linter);
     names::lint(&mut linter);
     known_kinds::lint(&mut linter);
+    controllers::lint(&mut linter);
     versions::lint(&mut linter);
     owners::lint(&mut linter);
     nested::lint(&mut linter);

@@ -29,6 +29,7 @@ pub mod prepare;
 pub mod ready;
 pub mod render;
 pub mod report;
+mod serving;
 pub mod session;
 mod setting;
 pub mod siblings;

@@ -39,7 +39,7 @@
 //! The rules are those of kstatus, the library of the Kubernetes project, for which many manifests were written. They
 //! differ where the next wave would start too early:
 //!
-//! * A StatefulSet with the strategy `OnDelete` is ready once its Pods are; kstatus calls it current without any. A `DaemonSet` with it
+//! * A `StatefulSet` with the strategy `OnDelete` is ready once its Pods are; kstatus calls it current without any. A `DaemonSet` with it
 //!   and a paused Deployment do not wait for updates that nothing brings.
 //! * A Job is not ready while it runs, since what it prepares is not there yet. kstatus calls it current when it starts.
 //! * A Pod that failed is failed, as a Job is. kstatus calls it current, because it does not change any more.

@@ -11,6 +11,7 @@ mod calls;
 mod crash;
 mod faults;
 mod guard;
+mod jobs;
 mod kinds;
 mod kubectl;
 mod lives;

@@ -322,7 +322,12 @@ impl World {
             "observedGeneration": live["metadata"]["generation"],
             "conditions": [{ "type": "Ready", "status": "True" }],
         } });
-        self.named(name)?.0.patch_status(name, &PatchParams::default(), &Patch::Merge(&status)).await?;
+        self.report(name, &status).await
+    }
+
+    /// Writes the status of an object, as its controller does.
+    pub(crate) async fn report(&self, name: &str, status: &Value) -> Result<()> {
+        self.named(name)?.0.patch_status(name, &PatchParams::default(), &Patch::Merge(status)).await?;
         Ok(())
     }
 

@@ -357,3 +357,28 @@ fn kinds_of_members_are_those_of_kubernetes_or_known_with_an_event() {
         assert!(found.contains(expected.unwrap_or_default()), "{manifests}: {found}");
     }
 }
+
+#[test]
+fn what_controllers_remove_or_fill_in_is_named() {
+    let entry = |manifest: &str, more: &str| {
+        let lints =
+            lints(&format!("resources:\n  - name: a\n    manifest: {manifest}\n    discovery: {{by_name: a}}\n{more}"));
+        lints.to_string()
+    };
+    let job =
+        |spec: &str| format!("{{apiVersion: batch/v1, kind: Job, metadata: {{name: a, namespace: b}}, spec: {spec}}}");
+    let again = "the next event creates it again: the entry has no memory";
+    let timed = job("{ttlSecondsAfterFinished: 300}");
+    assert!(entry(&timed, "").contains(again), "{}", entry(&timed, ""));
+    assert!(!entry(&job("{}"), "").contains(again));
+    let gated = "    lifecycle: {create: {when: {expression: \"false\"}}}\n";
+    assert!(!entry(&timed, gated).contains(again));
+    let role = |more: &str| {
+        format!(
+            "{{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {{name: a}}, rules: []{more}}}"
+        )
+    };
+    let filled = "belong to the controller that aggregates them";
+    assert!(entry(&role(", aggregationRule: {}"), "").contains(filled));
+    assert!(!entry(&role(""), "").contains(filled));
+}

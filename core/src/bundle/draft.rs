@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use super::digest::Digest;
 use super::identity::{GroupKind, Identity};
 use super::policy::{Policies, Settings, Update, takes_others_along};
+use super::serving;
 use crate::keys;
 use crate::object_ref::ObjectRef;
 use crate::readiness::Hints;
@@ -60,6 +61,8 @@ impl Draft {
             faults.push(format!("the annotation `{prefix}/status-hint`: {error}"));
             Hints::default()
         });
+        faults.extend(serving::fault(&identity.kind, &object));
+        faults.extend(drop_rules(&identity.kind, &mut object));
         faults.extend(restrict(&mut settings, &identity.kind, &object, prefix));
         if !faults.is_empty() {
             return Err(faults.into_iter().map(fault).collect());
@@ -67,6 +70,22 @@ impl Draft {
         let digest = Digest::of(&object, prefix, settings.departure());
         Ok(Self { object, reference, settings, hints, digest })
     }
+}
+
+/// Removes the empty `rules` of an aggregated `ClusterRole`, which its controller fills in: whoever owns them empties the role at each
+/// write. Rules that are not empty would be lost.
+fn drop_rules(kind: &GroupKind, object: &mut Value) -> Option<String> {
+    let is_aggregated = *kind == GroupKind::new("rbac.authorization.k8s.io", "ClusterRole")
+        && object.get("aggregationRule").is_some_and(|rule| !rule.is_null());
+    let role = object.as_object_mut().filter(|_| is_aggregated)?;
+    let is_empty = role.get("rules")?.as_array().is_none_or(Vec::is_empty);
+    if is_empty {
+        role.remove("rules");
+        return None;
+    }
+    Some("its `rules` belong to the controller that aggregates them, as `aggregationRule` says; remove `rules`, or put them into a \
+          ClusterRole that the rule selects"
+        .to_owned())
 }
 
 /// A field of an object's metadata.

@@ -15,6 +15,7 @@ use super::draft::Draft;
 use super::identity::Identity;
 use super::policy::{Adoption, Delete, Reconcile};
 use super::ready::{self, Rule};
+use super::serving;
 use super::setting::Setting;
 use super::siblings::Claim;
 use super::table::{Decision, Found, Intent, Row, Situation, UpdateReason, Wanted};
@@ -502,6 +503,17 @@ impl Member {
     /// The wave after which the object is deleted although it is wanted; none if it stays.
     pub(super) fn purge_order(&self) -> Option<i16> {
         self.wanted.as_ref()?.draft.settings.purge_order
+    }
+
+    /// Whether the object runs once, and is not created again when it is gone.
+    pub(super) fn serves_once(&self) -> bool {
+        self.wanted.as_ref().is_some_and(|rendered| serving::serves_once(&self.identity.kind, &rendered.draft))
+    }
+
+    /// Whether the parent remembers that the object has served, once it is ready: before the bundle or Kubernetes deletes it.
+    pub(super) fn is_to_be_remembered(&self) -> bool {
+        let has_completed = || self.version().is_some_and(|version| serving::has_completed(version.object()));
+        self.purge_order().is_some() || self.serves_once() && has_completed()
     }
 
     /// Whether nothing of this identity was found.

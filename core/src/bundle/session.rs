@@ -32,6 +32,7 @@ use super::identity::{GroupKind, Identity};
 use super::member::{Circumstances, Member, Rendered};
 use super::order::managed::TypePattern;
 use super::parent::Parent;
+use super::serving::serves_once;
 use super::siblings::Siblings;
 use super::table::Intent;
 use crate::decision::Failure;
@@ -220,7 +221,7 @@ impl<'t> Session<'t> {
             return self.give_up(&obstacle);
         }
         let wanted = self.members.iter().filter_map(|member| member.wanted.as_ref());
-        let serving = wanted.filter(|it| it.draft.settings.purge_order.is_some());
+        let serving = wanted.filter(|it| serves_once(&it.identity.kind, &it.draft));
         self.parent.keep_completed(serving.map(|it| (&it.identity, it.digest.as_str())));
         self.note_due();
     }
@@ -358,7 +359,7 @@ impl<'t> Session<'t> {
         let is_new = step.members.iter().map(|(_, index)| &self.members[*index]).any(|member| {
             let is_beside = |index: &usize| place(&self.members[*index].identity) == place(&member.identity);
             let is_first = || !self.found.iter().any(is_beside);
-            member.is_absent() && !self.has_served(member) && (member.purge_order().is_some() || is_first())
+            member.is_absent() && !self.has_served(member) && (member.serves_once() || is_first())
         });
         if is_new {
             self.parent.claim();
@@ -366,7 +367,7 @@ impl<'t> Session<'t> {
     }
 
     fn has_served(&self, member: &Member) -> bool {
-        let serves = member.wanted.as_ref().filter(|it| it.draft.settings.purge_order.is_some());
+        let serves = member.wanted.as_ref().filter(|_| member.serves_once());
         serves.is_some_and(|it| self.parent.is_completed(&it.identity, &it.digest))
     }
 
@@ -419,7 +420,7 @@ impl<'t> Session<'t> {
             let why = match step.act {
                 Act::Apply => {
                     let why = member.blocker(has_served, self.setting.ready, now);
-                    if let (None, Some(rendered), true) = (&why, &member.wanted, member.purge_order().is_some()) {
+                    if let (None, Some(rendered), true) = (&why, &member.wanted, member.is_to_be_remembered()) {
                         self.parent.complete(&rendered.identity, &rendered.digest);
                     }
                     why

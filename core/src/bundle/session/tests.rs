@@ -4,6 +4,7 @@ mod deletion;
 mod model;
 mod passes;
 mod prepared;
+mod serving;
 mod webhooks;
 
 use anyhow::{Result, ensure};

@@ -188,7 +188,7 @@ fn object_of_a_bundle_that_an_entry_renders_is_handed_to_that_entry() {
             entries.reverse();
         }
         let mut store = Store::with([]);
-        pass(&task(&[set("giver", &[map.clone()])]), &mut store, 1, &[]);
+        pass(&task(&[set("giver", std::slice::from_ref(&map))]), &mut store, 1, &[]);
         let before = uid(&store);
         pass(&task(&entries), &mut store, 1, &[]);
         assert_eq!(
