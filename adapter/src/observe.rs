@@ -5,7 +5,7 @@
 
 use futures::{StreamExt, stream};
 use lifecycle_core::observation::{Observation, Query, Version};
-use lifecycle_core::write::WriteError;
+use lifecycle_core::write::{WriteError, WriteErrorKind};
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -65,6 +65,9 @@ async fn observed(
     };
     match answer {
         Ok(found) => Observation::Found(found.into_iter().map(Version::new).collect()),
+        Err(error) if error.kind == WriteErrorKind::Forbidden => {
+            Observation::Forbidden(format!("{error}; {}", error.kind.cure()))
+        }
         Err(error) => Observation::Unknown(format!("{error}; {}", error.kind.cure())),
     }
 }

@@ -21,6 +21,7 @@ mod literals;
 mod names;
 mod nested;
 mod objects_gone;
+mod outlives;
 mod owners;
 mod patches;
 mod readiness;
@@ -67,6 +68,7 @@ pub fn lint(task: &Task, document: &Document) -> Diagnostics {
     owners::lint(&mut linter);
     nested::lint(&mut linter);
     kept::lint(&mut linter);
+    outlives::lint(&mut linter);
     scopes::lint(&mut linter);
     ready_rules::lint(&mut linter);
     selectors::lint(&mut linter);

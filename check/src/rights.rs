@@ -34,6 +34,7 @@ pub fn rights(task: &Task) -> Vec<Rights> {
     let mut rights = Vec::new();
     for reach in reach(task).iter().filter(|reach| here(reach)) {
         rights.push(of(reach));
+        rights.extend(search(reach));
         rights.extend(reach.resource.bundle.iter().flat_map(members::rights));
     }
     rights
@@ -73,6 +74,13 @@ fn of(reach: &Reach<'_>) -> Rights {
         verbs.insert("patch");
     }
     Rights { kind: resource.kind.clone(), namespace: namespace(resource).map(str::to_owned), verbs }
+}
+
+/// The right to search for what is left of a resource under another name or in another namespace, before it counts as gone.
+fn search(reach: &Reach<'_>) -> Option<Rights> {
+    let goes = reach.rows.iter().flat_map(|row| &row.decisions).any(|(name, _)| *name == "delete" || *name == "disown");
+    let verbs = BTreeSet::from(["list"]);
+    goes.then(|| Rights { kind: reach.resource.kind.clone(), namespace: None, verbs })
 }
 
 /// The verbs of the writes that carry out a decision, by its name in logs.
@@ -144,6 +152,20 @@ mod tests {
     }
 
     #[test]
+    fn resource_that_goes_is_searched_for_in_all_namespaces() {
+        for (more, expected) in [
+            ("", 1),
+            ("lifecycle: {delete: {when: {expression: x}}}", 2),
+            ("lifecycle: {orphan: {when: {expression: x}}}", 2),
+        ] {
+            let all = rights(&task(&format!("{MANIFEST}{BY_NAME}{more}")));
+            assert_eq!(all.len(), expected, "{more}");
+            let search = all.get(1).map(|search| (search.namespace.clone(), search.verbs.clone()));
+            assert!(search.is_none_or(|search| search == (None, BTreeSet::from(["list"]))), "{more}");
+        }
+    }
+
+    #[test]
     fn objects_of_a_bundle_need_rights_of_their_own() {
         let bundle = "bundle:\n      namespace: n\n      policies: {missing_namespaces: ignore}\n      manifests:\n        \
                       - {kind: Secret, apiVersion: v1, metadata: {name: a}}\n        \
@@ -163,6 +185,7 @@ mod tests {
             all,
             [
                 "ConfigMap n create delete get patch",
+                "ConfigMap * list",
                 "CustomResourceDefinition * create delete get list patch",
                 "Foo * list",
                 "Foo other create delete get list patch update",
@@ -186,7 +209,7 @@ mod tests {
         let told =
             |Rights { kind, namespace, .. }: Rights| format!("{} {}", kind.kind, namespace.as_deref().unwrap_or("*"));
         let all: Vec<String> = rights(&task).into_iter().map(told).collect();
-        assert_eq!(all, ["ConfigMap n", "Foo *", "Namespace *", "Secret *", "Secret other"]);
+        assert_eq!(all, ["ConfigMap n", "ConfigMap *", "Foo *", "Namespace *", "Secret *", "Secret other"]);
         assert!(!unknown(&task).join("\n").contains("instances"), "a rule names the type");
     }
 

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::destination::Destination;
 use crate::id::{GroupVersionKind, is_same_namespace};
+use crate::keys;
 
 pub use version::Version;
 
@@ -19,10 +20,21 @@ pub struct Query {
     pub destination: Destination,
     /// The kind to look for.
     pub kind: GroupVersionKind,
-    /// The namespace. `None` means a cluster-scoped object for a name, and all namespaces for labels.
+    /// The namespace. `None` means a cluster-scoped object for a name, and all namespaces for labels: at a consumer, which is a
+    /// namespace to Maestro, the works of all consumers.
     pub namespace: Option<String>,
     /// Selects the objects by name or by labels.
     pub by: QueryBy,
+}
+
+impl Query {
+    /// Whether the query is a search of all namespaces by the labels of the adapter and the API resource alone, as each deletion
+    /// makes one: it asks after no place of the task.
+    #[must_use]
+    pub fn is_search(&self) -> bool {
+        let QueryBy::Labels(labels) = &self.by else { return false };
+        self.namespace.is_none() && labels.keys().eq([keys::ADAPTER, keys::RESOURCE_ID])
+    }
 }
 
 /// The two ways to find live objects.
@@ -51,6 +63,8 @@ impl fmt::Display for QueryBy {
 pub enum Observation {
     /// The read failed, for this reason. The objects may exist.
     Unknown(String),
+    /// The server forbids the read, and says so in this text: the objects may exist.
+    Forbidden(String),
     /// The server answered with these objects; an empty list means that no object exists.
     Found(Vec<Version>),
 }

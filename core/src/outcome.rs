@@ -180,7 +180,9 @@ impl Outcome {
             self.decision,
             Decision::Skip(SkipReason::AlreadyAbsent | SkipReason::NothingToDisown | SkipReason::NotOurs)
         );
-        let lost = self.warnings.iter().find(|warning| warning.reason == WarningReason::OwnershipLost);
+        let is_left =
+            |warning: &&Warning| matches!(warning.reason, WarningReason::OwnershipLost | WarningReason::LeftBehind);
+        let lost = self.warnings.iter().find(is_left);
         match (self.failure(), &self.failed_earlier, lost) {
             (Some(failure), ..) => failure.to_string(),
             (None, Some(earlier), _) => format!("the earlier resource `{earlier}` failed"),

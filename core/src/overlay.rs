@@ -12,6 +12,8 @@
 //! object that must go is disowned or gone, because no expression of the author can distinguish a disowned object
 //! from an owned one.
 //!
+//! Where `Finalized=True` stands, its message names the objects that stay because no gate deletes them.
+//!
 //! Nor does it report `Available=True` for a generation that waits for the clock, or while the objects of a bundle wait for others:
 //! live objects are of an older one.
 //!
@@ -138,6 +140,9 @@ pub fn apply(text: String, account: Account<'_>) -> Corrected {
             corrected = true;
         }
     }
+    if let Some(note) = notes(account) {
+        corrected |= add_note(&mut status, "Finalized", &note);
+    }
     // Send the corrected members, not the original text, in which the API may find a second `conditions`.
     let text = if corrected { status.write() } else { body.to_owned() };
     Corrected { text, lacks_generation, warning }
@@ -235,6 +240,7 @@ fn unfinished(Account { outcomes, unread, .. }: Account<'_>) -> Option<Correctio
         .or_else(|| unread.map(Unread::correction))
         .or_else(|| warned(outcomes, WarningReason::OwnershipLost, "OwnershipLost"))
         .or_else(|| remaining(outcomes))
+        .or_else(|| warned(outcomes, WarningReason::LeftBehind, OBJECTS_REMAIN))
         .or_else(|| {
             let terminating: Vec<&str> = outcomes.iter().filter(leaves_terminating).map(name).collect();
             let message = format!("an object is still terminating beside the disowned one: {}", terminating.join(", "));
@@ -255,13 +261,33 @@ fn remaining(outcomes: &[Outcome]) -> Option<Correction> {
     let is_left = |outcome: &&Outcome| outcome.can_be_deleted && !outcome.finalized && exists(outcome);
     let remaining = outcomes.iter().filter(is_left).filter(|outcome| !stays_foreign(outcome));
     let told: Vec<String> = remaining
-        .map(|outcome| {
-            let place = [outcome.namespace.as_str(), &outcome.name];
-            let place = place.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("/");
-            format!("resource {}: {} {place} still exists", outcome.resource, outcome.kind.kind)
-        })
+        .map(|outcome| format!("resource {}: {} still exists", outcome.resource, object_of(outcome)))
         .collect();
     (!told.is_empty()).then(|| Correction { status: "False", reason: OBJECTS_REMAIN, message: told.join("; ") })
+}
+
+/// What the API does not remember once the API resource is finalized: the objects of entries that no gate deletes, in a task with
+/// gates that delete others; and a search that was forbidden.
+fn notes(Account { outcomes, is_deleting, .. }: Account<'_>) -> Option<String> {
+    let goes = |outcome: &Outcome| outcome.can_be_deleted || outcome.can_be_disowned;
+    if is_deleting != Some(true) || !outcomes.iter().any(goes) {
+        return None;
+    }
+    let stays = |outcome: &&Outcome| !goes(outcome) && exists(outcome) && !stays_foreign(outcome);
+    let stay = outcomes
+        .iter()
+        .filter(stays)
+        .map(|outcome| format!("{} stays: resource {} has no delete gate", object_of(outcome), name(outcome)));
+    let unread = warned(outcomes, WarningReason::FormerUnread, OBJECTS_REMAIN).map(|unread| unread.message);
+    let notes: Vec<String> = stay.chain(unread).collect();
+    (!notes.is_empty()).then(|| notes.join("; "))
+}
+
+/// The kind, namespace and name of an outcome's object.
+fn object_of(outcome: &Outcome) -> String {
+    let place = [outcome.namespace.as_str(), &outcome.name];
+    let place = place.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("/");
+    format!("{} {place}", outcome.kind.kind)
 }
 
 /// Whether an object of the resource exists at the end of the pass, live or terminating.
@@ -420,6 +446,19 @@ fn add(status: &mut Status<'_>, kind: &str, correction: &Correction) {
 fn withdraw(status: &mut Status<'_>, kind: &str, correction: &Correction) {
     let claims = |condition: &&mut Condition<'_>| condition.text("status").as_deref() == Some("True");
     status.of_type(kind).filter(claims).for_each(|condition| correction.write(condition));
+}
+
+/// Adds a note to the message of every condition of this type that is `True`. Returns whether there was one.
+fn add_note(status: &mut Status<'_>, kind: &str, note: &str) -> bool {
+    let claims = |condition: &&mut Condition<'_>| condition.text("status").as_deref() == Some("True");
+    let mut is_added = false;
+    for condition in status.of_type(kind).filter(claims) {
+        let message = condition.text("message").filter(|message| !message.is_empty());
+        let message = message.map_or_else(|| note.to_owned(), |message| format!("{message}; {note}"));
+        condition.set("message", &message);
+        is_added = true;
+    }
+    is_added
 }
 
 impl Correction {

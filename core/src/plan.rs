@@ -16,7 +16,7 @@
 //! After the last resource the state is done.
 //!
 //! [`Planner::next`] continues until the caller has to read or to write. The planner sends every read before
-//! the first write. It adds the result of a write to `resources` before it evaluates the gates of the next
+//! the first write, but for those that a deletion needs before it is done (`former`). It adds the result of a write to `resources` before it evaluates the gates of the next
 //! resource, so resources are handled strictly in the order of the task's list. No function here returns an
 //! error: a failure is the outcome of its resource.
 //!
@@ -31,6 +31,7 @@ mod conclude;
 pub mod decide;
 mod disown;
 mod disown_first;
+mod former;
 pub mod gates;
 /// Passes over objects in memory, for tests of this crate and of those above it.
 #[cfg(any(test, feature = "harness"))]
@@ -64,6 +65,7 @@ use lifecycle_language::scope::Scope;
 use crate::decision::{Decision, SkipReason};
 use bundle::BundleStep;
 use decide::Decided;
+use former::Former;
 use gates::PendingDisowning;
 use gates::{Context, Record};
 pub use observed::Read;
@@ -153,6 +155,8 @@ struct Slot {
     query: Option<Query>,
     /// Whether the second query, which finds disowned objects by their label, was answered.
     knows_disowned: bool,
+    /// What is known of the resource's objects at former places.
+    former: Former,
     observation: Option<Observation>,
     /// For each nested discovery, whether its object is unread.
     unknown_inside: Vec<bool>,

@@ -26,6 +26,10 @@ pub enum WarningReason {
     /// A found object of the resource has lost a label by which the adapter recognises it, so that the adapter does
     /// not delete or disown it.
     OwnershipLost,
+    /// An object of the API resource exists that no entry of the task deletes, such as one of an entry that was renamed.
+    LeftBehind,
+    /// The API server forbids to search for objects that the resource had at other places before.
+    FormerUnread,
     /// A nested discovery was left out of `resources`.
     NestedLeftOut,
     /// A nested discovery could not be rendered, so it is unknown whether its object exists.
@@ -34,12 +38,14 @@ pub enum WarningReason {
 
 impl WarningReason {
     /// Every reason, so that the metrics can create a counter at zero for each.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 9] = [
         Self::StatusMissing,
         Self::GateConflict,
         Self::PruneFailed,
         Self::PrunePending,
         Self::OwnershipLost,
+        Self::LeftBehind,
+        Self::FormerUnread,
         Self::NestedLeftOut,
         Self::NestedUnread,
     ];
@@ -53,6 +59,8 @@ impl WarningReason {
             Self::PruneFailed => "prune_failed",
             Self::PrunePending => "prune_pending",
             Self::OwnershipLost => "ownership_lost",
+            Self::LeftBehind => "left_behind",
+            Self::FormerUnread => "former_unread",
             Self::NestedLeftOut => "nested_left_out",
             Self::NestedUnread => "nested_unread",
         }

@@ -164,13 +164,30 @@ impl Maestro {
     /// # Errors
     /// It is unknown which works there are.
     pub async fn list(&self, consumer: &str, labels: &BTreeMap<String, String>) -> Result<Vec<Value>, WriteError> {
-        let place = Place { verb: "list", consumer, name: "" };
-        let search = Search { source: Some(&self.inner.source), consumer: Some(consumer), labels, ..Search::default() };
+        self.list_at(Some(consumer), labels).await
+    }
+
+    /// Reads all works of this source that have these labels, whoever their consumers are.
+    ///
+    /// # Errors
+    /// It is unknown which works there are.
+    pub async fn list_everywhere(&self, labels: &BTreeMap<String, String>) -> Result<Vec<Value>, WriteError> {
+        self.list_at(None, labels).await
+    }
+
+    async fn list_at(
+        &self,
+        consumer: Option<&str>,
+        labels: &BTreeMap<String, String>,
+    ) -> Result<Vec<Value>, WriteError> {
+        let place = Place { verb: "list", consumer: consumer.unwrap_or_default(), name: "" };
+        let search = Search { source: Some(&self.inner.source), consumer, labels, ..Search::default() };
+        let is_there = |work: &Value| consumer.is_none_or(|consumer| work["metadata"]["namespace"] == consumer);
         let has = |work: &Value| labels.iter().all(|(key, value)| work["metadata"]["labels"][key] == value.as_str());
         let mut works = Vec::new();
         let each = &mut |work: Value| {
             // Maestro compares labels its own way; what it showed is compared again.
-            if work["metadata"]["namespace"] == consumer && has(&work) {
+            if is_there(&work) && has(&work) {
                 works.push(work);
             }
         };

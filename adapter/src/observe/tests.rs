@@ -75,7 +75,7 @@ fn named(name: &str) -> Query {
 
 fn summary(observation: &Observation) -> String {
     match observation {
-        Observation::Unknown(why) => format!("unknown: {why}"),
+        Observation::Unknown(why) | Observation::Forbidden(why) => format!("unknown: {why}"),
         Observation::Found(versions) => versions.iter().map(Version::name).collect::<Vec<_>>().join(" "),
     }
 }

@@ -86,6 +86,7 @@ impl Transport for MaestroTransport {
         let consumer = consumer(&query.destination)?;
         match &query.by {
             QueryBy::Name(name) => Ok(self.maestro.get(consumer, name).await?.into_iter().collect()),
+            QueryBy::Labels(labels) if query.namespace.is_none() => self.maestro.list_everywhere(labels).await,
             QueryBy::Labels(labels) => self.maestro.list(consumer, labels).await,
         }
     }

@@ -293,13 +293,16 @@ fn check_types(verb: &str, object: &Value) -> Result<(), WriteError> {
 }
 
 impl Transport for MemoryTransport {
-    /// A selector without a namespace, or with the namespace `*`, searches all namespaces.
+    /// A selector without a namespace, or with the namespace `*`, searches all namespaces. The log of operations leaves the search
+    /// of a deletion out, as it lists what is done about the objects of the task.
     async fn find(&self, query: &Query) -> Result<Vec<Value>, WriteError> {
         let verb = match &query.by {
             QueryBy::Name(_) => OperationVerb::Get,
             QueryBy::Labels(_) => OperationVerb::Discover,
         };
-        self.record(verb, ObjectRef::from(query), None);
+        if !query.is_search() {
+            self.record(verb, ObjectRef::from(query), None);
+        }
         let anywhere = matches!(query.namespace.as_deref(), None | Some("" | "*"));
         let state = self.state();
         let is_by_name = matches!(query.by, QueryBy::Name(_));

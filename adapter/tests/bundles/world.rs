@@ -182,7 +182,7 @@ impl World {
             keep_readings: false,
         };
         let data = json!({
-            "id": "c1", "kind": "Cluster", "href": "", "generation": self.generation,
+            "id": self.ns(), "kind": "Cluster", "href": "", "generation": self.generation,
             "flags": { "deleting": self.is_deleting, "disowning": self.is_disowning },
         });
         let envelope = json!({ "specversion": "1.0", "id": "1", "source": "test", "type": "test", "data": data });

@@ -4,7 +4,7 @@ use anyhow::Result;
 use serde_json::json;
 
 use crate::task::{ACCOUNT, CREDENTIALS, SETTINGS, task};
-use crate::world::{ADAPTER, World, writes};
+use crate::world::{World, writes};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn first_event_creates_every_object_with_its_stamp() -> Result<()> {
@@ -13,7 +13,7 @@ async fn first_event_creates_every_object_with_its_stamp() -> Result<()> {
     let report = world.reconcile("c1", 3).await?;
 
     assert_eq!(report.statuses(), ["True", "True", "True", "False"], "{report:?}");
-    assert_eq!(report.0["adapter"], ADAPTER);
+    assert_eq!(report.0["adapter"], world.name());
     assert_eq!(report.0["observed_generation"], 3);
     for resource in ["settings", "credentials", "account"] {
         assert_eq!(report.outcome(resource), "create Absent", "{resource}");
@@ -22,7 +22,7 @@ async fn first_event_creates_every_object_with_its_stamp() -> Result<()> {
     assert_eq!(settings["data"], json!({"cluster": "c1", "generation": "3"}));
     let stamped = |resource: &str| {
         json!({
-            "hyperfleet.io/adapter": ADAPTER,
+            "hyperfleet.io/adapter": world.name(),
             "hyperfleet.io/resource-id": "c1",
             "hyperfleet.io/resource": resource,
         })

@@ -5,7 +5,7 @@ use kube::api::PostParams;
 use serde_json::json;
 
 use crate::task::{CREDENTIALS, SETTINGS, task};
-use crate::world::{ADAPTER, World};
+use crate::world::World;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn foreign_object_with_the_name_is_kept_and_reported() -> Result<()> {
@@ -125,7 +125,7 @@ async fn deletion_of_a_cluster_keeps_the_object_that_another_uses_by_the_same_la
 
     // An adapter without this rule wrote it.
     let labels = json!({
-        "hyperfleet.io/adapter": ADAPTER, "hyperfleet.io/resource-id": "shared", "hyperfleet.io/resource": "settings",
+        "hyperfleet.io/adapter": world.name(), "hyperfleet.io/resource-id": "shared", "hyperfleet.io/resource": "settings",
     });
     let annotations = json!({"hyperfleet.io/generation": "1"});
     let object = json!({"metadata": {"name": "shared", "labels": labels, "annotations": annotations}});

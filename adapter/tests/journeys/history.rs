@@ -13,7 +13,7 @@ use lifecycle_e2e::{PATIENCE, await_condition};
 use serde_json::json;
 
 use crate::task::task;
-use crate::world::{ADAPTER, Report, World};
+use crate::world::{Report, World};
 
 /// The minimal age of a run, in seconds, before the next run may be created. On a busy machine, too, an event right after
 /// a creation comes earlier.
@@ -135,10 +135,10 @@ const PEAK: u64 = 64 * 1024;
 #[expect(clippy::print_stdout, reason = "the duration is informative, and no test depends on it")]
 async fn event_prunes_a_thousand_versions_within_the_memory_limit() -> Result<()> {
     let world = World::new().await?;
-    let records = &world.objects("v1", "ConfigMap").await?;
+    let (records, adapter_name) = (&world.objects("v1", "ConfigMap").await?, world.name());
     let names = (1..=FORMER_VERSIONS).map(|generation| async move {
         let labels = json!({
-            "hyperfleet.io/adapter": ADAPTER,
+            "hyperfleet.io/adapter": adapter_name,
             "hyperfleet.io/resource-id": "c1",
             "hyperfleet.io/resource": "record",
         });

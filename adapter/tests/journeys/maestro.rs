@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use crate::adapter::{Adapter, Setup};
 use crate::task::{SETTINGS, task};
-use crate::world::{ADAPTER, Report, World};
+use crate::world::{Report, World};
 
 /// A work of the cluster's own consumer, with an object inside whose status comes back.
 const WORK: &str = r#"
@@ -108,7 +108,7 @@ async fn one_task_keeps_objects_in_two_clusters_until_they_are_deleted() -> Resu
     );
     let metadata = remote.metadata("c1")?;
     let stamp = json!({
-        "hyperfleet.io/adapter": ADAPTER, "hyperfleet.io/resource-id": "c1", "hyperfleet.io/resource": "work",
+        "hyperfleet.io/adapter": world.name(), "hyperfleet.io/resource-id": "c1", "hyperfleet.io/resource": "work",
     });
     assert_eq!(metadata["labels"], stamp);
     assert_eq!(
@@ -162,6 +162,30 @@ async fn report_shows_what_the_agent_said_about_this_version() -> Result<()> {
     remote.maestro.apply(&Remote::id("c1"))?;
     remote.maestro.feedback(&Remote::id("c1"), "phase", &json!("Active"))?;
     assert_eq!(phase(&world.reconcile_again("c1").await?), "Active");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn work_of_a_former_consumer_is_deleted_before_the_cluster_is_finalized() -> Result<()> {
+    let remote = Remote::new().await?;
+    let world = &remote.world;
+    let moving =
+        work(DELETE).replace("spoke-{{ .clusterId }}", "spoke-c{{ if eq .generation 1 }}1{{ else }}2{{ end }}");
+    let _adapter = remote.start(&moving).await?;
+    world.reconcile("c1", 1).await?;
+    world.reconcile("c1", 2).await?;
+    let ids: Vec<String> = remote.maestro.bundles().into_iter().map(|bundle| bundle.id).collect();
+    assert_eq!(ids.len(), 2, "a changed consumer moves nothing");
+
+    let report = remote.delete("c1").await?;
+    assert_eq!((report.outcome("work").as_str(), report.status("Finalized")), ("delete DeleteGateHolds", "False"));
+    for id in &ids {
+        let report = world.reconcile_again("c1").await?;
+        assert_eq!((report.outcome("work").as_str(), report.status("Finalized")), ("wait Deleting", "False"));
+        remote.maestro.finish_delete(id)?;
+    }
+    let report = world.reconcile_again("c1").await?;
+    assert_eq!((report.outcome("work").as_str(), report.status("Finalized")), ("skip AlreadyAbsent", "True"));
     Ok(())
 }
 

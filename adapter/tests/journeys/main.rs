@@ -18,6 +18,7 @@ mod deletion;
 mod dependencies;
 mod disown;
 mod foreign_objects;
+mod former;
 mod history;
 mod http_input;
 mod latency;

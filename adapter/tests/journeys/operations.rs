@@ -99,7 +99,7 @@ async fn log_lines_are_json_and_carry_the_events_fields() -> Result<()> {
         }
         entry["timestamp"].as_str().unwrap_or_default().parse::<jiff::Timestamp>()?;
         assert!(["debug", "info", "warn", "error"].contains(&entry["level"].as_str().unwrap_or_default()), "{line}");
-        assert_eq!(entry["component"], "journey");
+        assert_eq!(entry["component"], world.name());
         if entry["event_id"] == event.id.as_str() && entry["subscription"].is_string() {
             about_the_event += 1;
             assert_eq!(entry["trace_id"], "4bf92f3577b34da6a3ce929d0e0e4736", "{line}");
@@ -173,7 +173,7 @@ async fn no_secret_is_logged_or_served() -> Result<()> {
     assert_eq!(authorization, format!("Basic {SECRET}").as_str(), "the secret is in use");
     let (status, config) = adapter.get("health", "/config").await?;
     assert_eq!(status, 200);
-    assert!(config.contains("journey"), "{config}");
+    assert!(config.contains(world.name()), "{config}");
     let (_, metrics) = adapter.get("metrics", "/metrics").await?;
     let (_, passes) = adapter.get("health", "/passes").await?;
     assert!(passes.contains("\"failed\":1") && passes.contains("DiscoveryFailed"), "{passes}");

@@ -56,7 +56,7 @@ async fn replicas_share_the_events_and_create_everything_once() -> Result<()> {
             Ok(())
         })
         .await?;
-        let all = ListParams::default().labels("hyperfleet.io/adapter=journey");
+        let all = ListParams::default().labels(&format!("hyperfleet.io/adapter={}", world.name()));
         for kind in ["ConfigMap", "Secret"] {
             let found = world.objects("v1", kind).await?.list(&all).await?.items;
             assert_eq!(found.len(), clusters.len(), "{kind}");

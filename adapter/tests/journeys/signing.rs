@@ -9,7 +9,7 @@ use lifecycle_core::proof::{Claim, Signer};
 use serde_json::Value;
 
 use crate::task::{SETTINGS, task};
-use crate::world::{ADAPTER, World};
+use crate::world::World;
 
 const FIRST_KEY: &str = "the first key of this test, for nobody else";
 const SECOND_KEY: &str = "the second key of this test, just as secret";
@@ -26,7 +26,7 @@ async fn new_key_renews_the_ownership_proof_at_the_next_write() -> Result<()> {
     let key_file = folder.path().join("key");
     let place = key_file.to_str().context("no text")?;
     let claim = Claim {
-        adapter: ADAPTER,
+        adapter: world.name(),
         resource_id: "c1",
         group: "",
         kind: "ConfigMap",

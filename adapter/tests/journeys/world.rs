@@ -15,8 +15,6 @@ use serde_json::{Value, json};
 
 use crate::adapter::Setup;
 
-/// The adapter's name, unless a test chooses another.
-pub(crate) const ADAPTER: &str = "journey";
 /// The id of the subscription from which the adapter consumes.
 pub(crate) const SUBSCRIPTION: &str = "journey";
 
@@ -44,6 +42,12 @@ impl World {
         Ok(Self { stack, namespace, kubernetes, api, topic })
     }
 
+    /// The adapter's name, unless a test chooses another. All tests share the API server, and a deletion searches all
+    /// namespaces for objects of this adapter and cluster.
+    pub(crate) fn name(&self) -> &str {
+        self.namespace.name()
+    }
+
     /// The files of an adapter that runs this task with these servers.
     pub(crate) fn adapter(&self, task: impl Into<String>) -> Result<Setup> {
         self.adapter_at(&self.stack.broker, &self.topic, task)
@@ -52,7 +56,7 @@ impl World {
     /// The files of an adapter that consumes from another broker.
     pub(crate) fn adapter_at(&self, broker: &Broker, topic: &Topic, task: impl Into<String>) -> Result<Setup> {
         let deployment = json!({
-            "adapter": {"name": ADAPTER},
+            "adapter": {"name": self.name()},
             "log": {"level": "debug"},
             "clients": {
                 "hyperfleet_api": {"base_url": self.api.url(), "base_delay": "10ms", "max_delay": "20ms"},

@@ -3,6 +3,8 @@
 //! In: the entry, the stamp of the event, and the bundle's own policies. Out: whether a live object is a member. Nothing here
 //! fails.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 
 use super::applyset;
@@ -24,6 +26,8 @@ use crate::observation::{Described, Version};
 pub struct Setting<'t> {
     /// The name of the entry in the task.
     pub entry: &'t str,
+    /// The names of the task's entries, if the set is to go: objects of an entry that the task no longer has go with it.
+    pub entries: Option<BTreeSet<&'t str>>,
     /// The identity of the adapter and of the API resource.
     pub stamp: Stamp,
     /// The cluster.
@@ -83,7 +87,9 @@ impl Setting<'_> {
 
     /// Whether the owner's label of an object is that of the bundle.
     pub(super) fn is_owner_label(&self, key: &str, object: &impl Described) -> bool {
-        object.label(key) == Some(self.owner(key))
+        let is_former = |label: &str| self.entries.as_ref().is_some_and(|entries| !entries.contains(label));
+        let label = object.label(key);
+        label == Some(self.owner(key)) || key == keys::RESOURCE && label.is_some_and(is_former)
     }
 
     /// What an object with the set's label is that the manifests do not render. Operators and people copy labels and

@@ -266,6 +266,36 @@ fn authors_reason_stays_if_no_object_was_disowned() {
 }
 
 #[test]
+fn finalized_names_objects_that_no_gate_deletes_and_a_search_that_is_forbidden() {
+    let gone = || Outcome { can_be_deleted: true, ..skipped("gone", SkipReason::AlreadyAbsent) };
+    let kept =
+        || Outcome { namespace: "team".to_owned(), name: "x".to_owned(), ..skipped("kept", SkipReason::WhenFalse) };
+    let unread = Warning::new(WarningReason::FormerUnread, "unknown".to_owned());
+    let finalized = |status: &str| status_of(&[condition("Finalized", status)]);
+    let told = |outcomes: &[Outcome], status: &str, is_deleting: bool| {
+        let account = Account { outcomes, unread: None, is_deleting: Some(is_deleting) };
+        let text = super::apply(finalized(status), account).text;
+        let sent: Value = serde_json::from_str(&text).unwrap();
+        sent["conditions"][0]["message"].as_str().unwrap().to_owned()
+    };
+    let note = "mine; ConfigMap team/x stays: resource kept has no delete gate";
+    assert_eq!(told(&[gone(), kept()], "True", true), note);
+    assert_eq!(told(&[gone(), kept()], "False", true), "mine");
+    assert_eq!(told(&[gone(), kept()], "True", false), "mine", "the API resource lives");
+    assert_eq!(told(&[kept()], "True", true), "mine", "the task deletes nothing");
+    assert_eq!(told(&[gone(), Outcome { versions: 0, ..kept() }], "True", true), "mine");
+    assert_eq!(told(&[Outcome { warnings: vec![unread], ..gone() }], "True", true), "mine; unknown");
+    assert_eq!(
+        told(&[Outcome { finalized: false, ..gone() }, kept()], "True", true),
+        "resource gone: ConfigMap  still exists"
+    );
+}
+
+fn status_of(conditions: &[Value]) -> String {
+    status(conditions).to_string()
+}
+
+#[test]
 fn terminating_version_beside_a_disowned_one_is_not_finalized() {
     for (decision, result) in [
         (Decision::Skip(SkipReason::Disowned), OutcomeResult::Skipped),

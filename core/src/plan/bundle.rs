@@ -232,7 +232,10 @@ impl<'t> Planner<'t> {
             let message = "the bundle's `namespace` and `name` have to render to a text that is not empty";
             return Err(Failure::new(FailReason::RenderFailed, message));
         }
-        let setting = self.setting(self.position(), bundle, (namespace, name), scope);
+        let mut setting = self.setting(self.position(), bundle, (namespace, name), scope);
+        if intent != Intent::Apply {
+            setting.entries = Some(self.task.resources.iter().map(|resource| resource.name.as_str()).collect());
+        }
         let mut parent = Parent::read(live, &setting.namespace, self.stamp.generation)?;
         // Members that are to go say themselves how; only where they are has to be known.
         let is_rendered = intent == Intent::Apply || !parent.is_whole();
@@ -269,6 +272,7 @@ impl<'t> Planner<'t> {
     ) -> Setting<'t> {
         Setting {
             entry: &self.task.resources[index].name,
+            entries: None,
             stamp: self.stamp.clone(),
             destination: Destination::ThisCluster,
             set: applyset::id(&namespace, &name),
@@ -450,10 +454,12 @@ impl Turn<'_> {
                 for (query, observation) in self.queries.iter().zip(observations) {
                     match observation {
                         Observation::Found(versions) => found.versions.extend(versions),
-                        Observation::Unknown(cause) if beginning.serves(&query.kind) => {
+                        Observation::Unknown(cause) | Observation::Forbidden(cause)
+                            if beginning.serves(&query.kind) =>
+                        {
                             found.unread.insert(GroupKind::new(&query.kind.group, &query.kind.kind), cause);
                         }
-                        Observation::Unknown(cause) => {
+                        Observation::Unknown(cause) | Observation::Forbidden(cause) => {
                             let kind = &query.kind;
                             let may_be_gone = self.intent != Intent::Apply && is_namespaced(kind).is_none();
                             let cure = if may_be_gone { GONE_FOR_GOOD } else { "" };

@@ -9,6 +9,7 @@ use super::disown;
 use super::gates::Examined;
 use super::owner::OwnerStatus;
 use crate::decision::{Decision, FailReason, Failure};
+use crate::destination::Destination;
 use crate::id::Generation;
 use crate::manifest::Desired;
 use crate::observation::{Query, Version};
@@ -86,7 +87,12 @@ impl Planner<'_> {
 
 /// The fence of a write: the UID and resource version of the object that a query found.
 pub(super) fn target(query: &Query, version: &Version) -> Target {
-    Target::of(version, &query.kind, &query.destination)
+    let destination = match &query.destination {
+        Destination::ThisCluster => Destination::ThisCluster,
+        // The work can be at the consumer that the entry had before; the namespace of a work is its consumer.
+        Destination::Consumer(_) => Destination::Consumer(version.namespace().to_owned()),
+    };
+    Target::of(version, &query.kind, &destination)
 }
 
 /// The version that an update is applied to.

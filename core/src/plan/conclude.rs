@@ -37,8 +37,10 @@ impl Planner<'_> {
         }
         let mut warnings = record.warnings;
         let lost = self.lost(self.position(), owned.written(), scope);
-        let is_lost = lost.is_some();
-        warnings.extend(lost);
+        let former = self.slots[self.position()].former.warning().cloned();
+        let is_left = former.as_ref().is_some_and(|warning| warning.reason == WarningReason::LeftBehind);
+        let is_lost = lost.is_some() || is_left;
+        warnings.extend(lost.into_iter().chain(former));
         let is_applied = is_applied(&decided.decision, &result);
         if has_lifecycle || is_applied {
             let look = self.look_inside(self.position(), scope);

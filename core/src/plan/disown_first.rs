@@ -46,7 +46,9 @@ impl Planner<'_> {
         };
         let found = match &self.slots[index] {
             Slot { observation: Some(Observation::Found(found)), .. } => found,
-            Slot { observation: Some(Observation::Unknown(cause)), .. } => return unread(cause),
+            Slot { observation: Some(Observation::Unknown(cause) | Observation::Forbidden(cause)), .. } => {
+                return unread(cause);
+            }
             Slot { observation: None, .. } => return unread("it was not discovered"),
         };
         if !has_gate && !found.iter().any(|version| version.is_disowned()) {

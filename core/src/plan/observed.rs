@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::iter;
 
+use super::former::Former;
 use super::{Planner, Slot, query, reads};
 use crate::keys;
 use crate::labels::is_label_value;
@@ -63,6 +64,9 @@ impl<'t> Planner<'t> {
         if needed.is_empty() && self.slots.iter().any(|slot| slot.observation.is_none()) {
             return self.reads(scope);
         }
+        if open.is_empty() {
+            self.reads_of_former_places(scope, &mut needed);
+        }
         needed
     }
 
@@ -118,7 +122,9 @@ impl<'t> Planner<'t> {
 
     /// Receives the result of one read.
     pub fn observe(&mut self, scope: &mut Scope, resource: usize, observation: Observation) {
+        let is_search = matches!(self.slots[resource].former, Former::Asked);
         let observation = match (observation, self.slots[resource].observation.take()) {
+            (answer, Some(Observation::Found(found))) if is_search => self.former_found(resource, answer, found),
             // The second read: its objects are added to those of the first.
             (Observation::Found(marked), Some(Observation::Found(mut found))) => {
                 let criteria = self.criteria(resource, None);
@@ -128,6 +134,7 @@ impl<'t> Planner<'t> {
                 self.slots[resource].knows_disowned = true;
                 Observation::Found(found)
             }
+            (Observation::Forbidden(cause), _) => Observation::Unknown(cause),
             (observation, _) => observation,
         };
         self.slots[resource].observation = Some(observation);

@@ -112,7 +112,7 @@ impl Planner<'_> {
     pub(super) fn versions(&self, index: usize, places: &[usize]) -> Vec<&Version> {
         match &self.slots[index].observation {
             Some(Observation::Found(versions)) => places.iter().filter_map(|&place| versions.get(place)).collect(),
-            Some(Observation::Unknown(_)) | None => Vec::new(),
+            Some(Observation::Unknown(_) | Observation::Forbidden(_)) | None => Vec::new(),
         }
     }
 

@@ -165,7 +165,9 @@ impl Planner<'_> {
         let slot = &mut self.slots[position];
         match &mut slot.observation {
             Some(Observation::Found(versions)) => put(versions, version),
-            Some(Observation::Unknown(_)) | None => slot.observation = Some(Observation::Found(vec![version])),
+            Some(Observation::Unknown(_) | Observation::Forbidden(_)) | None => {
+                slot.observation = Some(Observation::Found(vec![version]))
+            }
         }
     }
 }

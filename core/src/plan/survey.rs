@@ -63,7 +63,7 @@ impl Planner<'_> {
         let resource = &self.task.resources[index];
         let cause = match &self.slots[index].observation {
             Some(Observation::Found(_)) => inside?,
-            Some(Observation::Unknown(cause)) => cause.clone(),
+            Some(Observation::Unknown(cause) | Observation::Forbidden(cause)) => cause.clone(),
             None => "it was not discovered".to_owned(),
         };
         let failure = Failure::new(FailReason::DiscoveryFailed, cause);

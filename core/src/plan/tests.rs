@@ -11,6 +11,7 @@ mod disown_first;
 mod disowned;
 mod finalized;
 mod foreign;
+mod former;
 mod moves;
 mod names;
 mod nested;

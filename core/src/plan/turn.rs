@@ -4,6 +4,7 @@
 
 use super::bundle;
 use super::decide::{Seen, current, decide};
+use super::former::Former;
 use super::gates::{Context, Examination};
 use super::owned::Ownership;
 use super::owner::OwnerStatus;
@@ -20,6 +21,7 @@ impl Planner<'_> {
     /// Applies the decision table to the current resource. Returns the write of the decision; a decision
     /// without a write ends the resource's turn at once.
     pub(super) fn decide_current(&mut self, attempt: Attempt, scope: &mut Scope) -> Option<Write> {
+        let position = self.position();
         let owned = self.look(scope);
         let unknown = self.unknown();
         let versions = self.versions(self.position(), &owned.places);
@@ -28,13 +30,20 @@ impl Planner<'_> {
         let context = Context { pending_disowning: &pending_disowning, ..context };
         let seen = match &self.slots[self.position()].observation {
             None => Seen::Unknown("it was not discovered"),
-            Some(Observation::Unknown(cause)) => Seen::Unknown(cause),
+            Some(Observation::Unknown(cause) | Observation::Forbidden(cause)) => Seen::Unknown(cause),
             Some(Observation::Found(_)) if owned.is_foreign => Seen::Foreign(versions.clone()),
             Some(Observation::Found(_)) => Seen::Versions(versions.clone()),
         };
         let owner = self.owner();
         let mut examination = Examination::new(context, &versions, owner.as_ref(), owned.desired);
-        let mut decided = decide(&seen, &mut examination);
+        let mut decided = self.without_writing_former(decide(&seen, &mut examination));
+        if self.may_search_first(&decided.decision) {
+            // Nothing was written: the entry is decided again once it is known what is left of it elsewhere.
+            drop(examination);
+            self.slots[position].former = Former::Wanted;
+            self.state = State::Reading;
+            return None;
+        }
         if self.resource().bundle.is_some() {
             decided.decision = bundle::corrected(decided.decision);
         }

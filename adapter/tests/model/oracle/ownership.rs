@@ -41,6 +41,11 @@ impl View<'_> {
         })
     }
 
+    /// Whether an object that a search in all namespaces found is one that the resource had before.
+    pub(super) fn is_former(&self, object: &Value, place: usize) -> bool {
+        label(object, RESOURCE) == Some(NAMES[place]) && self.is_stamped(object) && !is_marked(object)
+    }
+
     /// Whether the object's labels name this adapter and this API resource.
     fn is_stamped(&self, object: &Value) -> bool {
         label(object, "hyperfleet.io/adapter") == Some(ADAPTER)
@@ -108,6 +113,13 @@ pub(super) fn query(task: &TaskShape, place: usize, event: &Event) -> Query {
 pub(super) fn mark_query(task: &TaskShape, place: usize, event: &Event) -> Query {
     let by = QueryBy::Labels([("hyperfleet.io/disowned".to_owned(), event.id.clone())].into());
     Query { by, ..query(task, place, event) }
+}
+
+/// The query for objects that the resource had at other places before; a deletion asks it.
+pub(super) fn former_query(task: &TaskShape, place: usize, event: &Event) -> Query {
+    let labels = [("hyperfleet.io/adapter", ADAPTER), ("hyperfleet.io/resource-id", event.id.as_str())];
+    let by = QueryBy::Labels(labels.map(|(key, value)| (key.to_owned(), value.to_owned())).into());
+    Query { by, namespace: None, ..query(task, place, event) }
 }
 
 /// The name that a resource's manifest renders to.

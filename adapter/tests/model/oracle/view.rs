@@ -8,7 +8,7 @@ use lifecycle_core::observation::{Query, QueryBy};
 use serde_json::Value;
 
 use super::entry_of;
-use super::ownership::{beside_foreign, current, mark_query, query, was_disowned_by};
+use super::ownership::{beside_foreign, current, former_query, mark_query, query, was_disowned_by};
 use crate::journal::{Call, CallResult, Entry};
 use crate::object::{name, uid};
 use crate::sequence::Flags;
@@ -101,6 +101,15 @@ impl<'a> View<'a> {
                 (Call::Patch(_, target) | Call::Delete(target), CallResult::Nothing) => {
                     versions.retain(|known| uid(known) != target.uid);
                 }
+                // What a search in all namespaces finds counts where the resource may be searched for.
+                (Call::Find(query), CallResult::Found(found)) if self.searches(place, query) => {
+                    let former: Vec<&Value> = found.iter().filter(|object| self.is_former(object, place)).collect();
+                    for object in former {
+                        if versions.iter().all(|known| uid(known) != uid(object)) {
+                            versions.push(object.clone());
+                        }
+                    }
+                }
                 // After a refused creation, the holder of the name is read, and is a version if the resource
                 // owns it.
                 (Call::Find(query), CallResult::Found(found)) if self.reads_name_holder(place, number, query) => {
@@ -123,6 +132,13 @@ impl<'a> View<'a> {
             }
             _ => false,
         })
+    }
+
+    /// Whether the query is the search for what a resource had at other places before.
+    fn searches(&self, place: usize, query: &Query) -> bool {
+        let resource = &self.task.resources[place];
+        let can_go = resource.delete.is_some() || resource.orphan.is_some();
+        can_go && *query == former_query(self.task, place, self.event)
     }
 
     /// Whether the query reads the object that has the name of the resource's creation just refused.

@@ -48,7 +48,9 @@ impl Session<'_> {
         self.failure = None;
         for observation in left {
             match observation {
-                Observation::Unknown(cause) => self.failure = Some(Failure::new(FailReason::DiscoveryFailed, cause)),
+                Observation::Unknown(cause) | Observation::Forbidden(cause) => {
+                    self.failure = Some(Failure::new(FailReason::DiscoveryFailed, cause))
+                }
                 Observation::Found(versions) => {
                     // A disowning leaves what is on its way out.
                     let stays = |version: &&Version| self.intent == Intent::Disown && version.is_terminating();

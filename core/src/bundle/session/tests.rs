@@ -73,6 +73,7 @@ impl World {
     fn setting(&self) -> Setting<'static> {
         Setting {
             entry: "monitoring",
+            entries: None,
             stamp: Stamp {
                 adapter: "tester".to_owned(),
                 resource_id: "c1".to_owned(),
@@ -103,7 +104,7 @@ impl World {
         let query = Query { destination: Destination::ThisCluster, kind, namespace, by };
         match self.store.find(&query) {
             Observation::Found(found) => found,
-            Observation::Unknown(cause) => panic!("{cause}"),
+            Observation::Unknown(cause) | Observation::Forbidden(cause) => panic!("{cause}"),
         }
     }
 

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use crate::observation::could_find;
-use crate::observation::{Observation, Query, Version};
+use crate::observation::{Observation, Query, QueryBy, Version};
 use crate::write::{Command, Disowning, Executed, NotCreated, Target, WriteError, WriteErrorKind};
 
 /// The kind, the namespace and the name of an object.
@@ -24,6 +24,8 @@ pub struct Store {
     applied: BTreeMap<Key, Value>,
     /// The kinds whose queries fail.
     pub unreadable: Vec<String>,
+    /// If set, every query by labels in all namespaces fails, and whether because it is forbidden.
+    pub unlistable: Option<bool>,
     /// The calls to refuse, in the form of [`log`](Self::log).
     pub refuse: Vec<String>,
     /// An object that another client creates right after this call, in the form of [`log`](Self::log).
@@ -41,6 +43,7 @@ impl Store {
             objects: BTreeMap::new(),
             applied: BTreeMap::new(),
             unreadable: Vec::new(),
+            unlistable: None,
             refuse: Vec::new(),
             meanwhile: None,
             log: Vec::new(),
@@ -108,6 +111,12 @@ impl Store {
     pub fn find(&self, query: &Query) -> Observation {
         if self.unreadable.contains(&query.kind.kind) {
             return Observation::Unknown("connection refused".to_owned());
+        }
+        let is_search = query.namespace.is_none() && matches!(query.by, QueryBy::Labels(_));
+        match self.unlistable.filter(|_| is_search) {
+            Some(true) => return Observation::Forbidden("you may not".to_owned()),
+            Some(false) => return Observation::Unknown("connection refused".to_owned()),
+            None => {}
         }
         let found = self.objects.values().filter(|object| object["kind"] == json!(query.kind.kind));
         Observation::Found(found.filter(|object| could_find(query, *object)).cloned().map(Version::new).collect())

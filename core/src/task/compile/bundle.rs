@@ -348,6 +348,7 @@ fn draft_objects(checker: &mut Checker<'_>, entry: &str, bundle: &mut Bundle, pl
     };
     let setting = Setting {
         entry,
+        entries: None,
         stamp,
         destination: Destination::ThisCluster,
         // No object is in a namespace of this name.
