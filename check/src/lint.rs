@@ -8,12 +8,14 @@
 
 mod adoption;
 mod bare_objects;
+mod comparisons;
 mod controllers;
 mod deletion_order;
 mod deletions;
 mod discovery;
 mod discovery_reads;
 mod disowning;
+mod ended_deletions;
 mod gates;
 mod kept;
 mod known_kinds;
@@ -54,6 +56,8 @@ pub fn lint(task: &Task, document: &Document) -> Diagnostics {
     let mut linter = Linter { task, document, types, diagnostics: Diagnostics::default() };
     gates::lint(&mut linter);
     deletions::lint(&mut linter);
+    ended_deletions::lint(&mut linter);
+    comparisons::lint(&mut linter);
     adoption::lint(&mut linter);
     disowning::lint(&mut linter);
     patches::lint(&mut linter);

@@ -277,6 +277,12 @@ impl Expression {
         types::types(&self.parsed.tree, of_path)
     }
 
+    /// The texts that it gives as they stand, such as both of `x ? 'True' : 'False'`.
+    #[must_use]
+    pub fn texts(&self) -> Vec<&str> {
+        types::texts(&self.parsed.tree)
+    }
+
     /// Its comparisons of values whose types are never equal; `of_path` as for [`types`](Self::types).
     #[must_use]
     pub fn mismatches(&self, of_path: &dyn Fn(&str) -> Types) -> Vec<Mismatch> {

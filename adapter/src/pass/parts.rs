@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use lifecycle_core::bundle::report::ObjectReport;
-use lifecycle_core::decision::{Decision, SkipReason, WaitReason};
-use lifecycle_core::outcome::{GateRecord, Outcome, OutcomeResult};
+use lifecycle_core::decision::{Decision, FailReason, SkipReason, WaitReason};
+use lifecycle_core::outcome::{GateAnswer, GateRecord, Outcome, OutcomeResult};
 use lifecycle_core::post::{ActionEnd, ActionResult};
 use lifecycle_core::precondition::PreconditionResult;
 use lifecycle_core::task::Task;
@@ -125,8 +125,8 @@ pub struct DecisionTrace {
     pub because: String,
     /// The number of the matching row of the decision table.
     pub row: &'static str,
-    /// The condition of that row.
-    pub condition: &'static str,
+    /// The condition of that row, or the gate of it that has no answer.
+    pub condition: Cow<'static, str>,
     /// The change of conditions that would make a later row of the decision table match.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub otherwise: Option<&'static str>,
@@ -148,6 +148,16 @@ pub struct DecisionTrace {
     pub warnings: Vec<String>,
 }
 
+/// The condition of the row that matched. Where a gate of the row failed, the condition is neither true nor false.
+fn condition(outcome: &Outcome) -> Cow<'static, str> {
+    let is_failed = |gate: &&GateRecord| gate.resource.is_none() && matches!(gate.answer, GateAnswer::Failed(_));
+    let is_unanswered = outcome.failure().is_some_and(|failure| failure.reason == FailReason::GateFailed);
+    match outcome.gates.iter().rfind(is_failed).filter(|_| is_unanswered) {
+        Some(gate) => Cow::Owned(format!("`{}` has no answer", gate.name)),
+        None => Cow::Borrowed(outcome.row.condition()),
+    }
+}
+
 impl DecisionTrace {
     /// The decision about a resource of `task`.
     #[must_use]
@@ -157,7 +167,7 @@ impl DecisionTrace {
         Self {
             resource: outcome.resource.clone(),
             row: outcome.row.number(),
-            condition: outcome.row.condition(),
+            condition: condition(outcome),
             otherwise: outcome.otherwise(),
             decision: outcome.decision.kind(),
             reason: outcome.decision.reason(),

@@ -41,7 +41,10 @@ pub(super) fn lint_unmet(linter: &mut Linter<'_>) {
     };
     let first = task.preconditions.iter().position(may_be_unmet).filter(|_| !task.resources.is_empty());
     let Some(first) = first else { return };
-    let is_object = |path: &[&str]| path.first().is_none_or(|first| *first == "resources");
+    let is_object = |path: &[&str]| match path {
+        ["adapter", "conditions", ..] => true,
+        path => path.first().is_none_or(|first| *first == "resources"),
+    };
     let reads_objects = |payload: &&Payload| reads(&payload.build, &is_object);
     let (Discover::WhenMet, Some(payload)) = (task.discover, task.payloads.iter().find(reads_objects)) else { return };
     let finalized = if task.has_lifecycle() { "; no `Finalized` is True then, so no deletion is done" } else { "" };
@@ -49,8 +52,11 @@ pub(super) fn lint_unmet(linter: &mut Linter<'_>) {
         "while it is not met, no live object is read, and the payload `{}` reports live objects as absent{finalized}",
         payload.name
     );
-    let help = "add `discover: always` at the top of the file: the adapter then reads objects all the same, and writes nothing";
-    linter.note(&entry(&["preconditions"], first), message, help.to_owned());
+    let deletes = if task.has_lifecycle() { ", so that a deletion waits until it is met" } else { "" };
+    let help = format!(
+        "add `discover: always` at the top of the file: the adapter then reads objects all the same, and writes and deletes nothing{deletes}"
+    );
+    linter.note(&entry(&["preconditions"], first), message, help);
 }
 
 /// Whether a part of a payload reads a path that `is_read` accepts. The empty path reads everything.

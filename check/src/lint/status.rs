@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use lifecycle_config::document::Path;
 use serde_json::Value;
 
-use super::{Linter, PAYLOADS, entry, objects_gone, readiness, success_only};
+use super::{ACTIONS, Linter, PAYLOADS, entry, objects_gone, readiness, reports, success_only};
 use lifecycle_core::overlay::{is_key, status_fault};
 use lifecycle_core::task::{Payload, PayloadNode, PayloadSource};
 use lifecycle_language::cel::Expression;
@@ -50,6 +50,7 @@ const VARYING: [(&str, &str, &str); 2] = [
 pub(super) fn lint(linter: &mut Linter<'_>) {
     let payloads = linter.task.payloads.iter().enumerate();
     let statuses: Vec<_> = payloads.filter_map(|(index, payload)| Status::of(linter, index, payload)).collect();
+    recipients(linter);
     for status in &statuses {
         status.members(linter);
         for condition in status.conditions(linter) {
@@ -59,6 +60,33 @@ pub(super) fn lint(linter: &mut Linter<'_>) {
     finalized(linter, &statuses);
     objects_gone::lint(linter, &statuses);
     success_only::lint(linter, &statuses);
+}
+
+/// Warns of conditions that the API does not get: of a report to a path that it does not have, and of one without `adapter`.
+fn recipients(linter: &mut Linter<'_>) {
+    let task = linter.task;
+    for (index, action) in task.actions.iter().enumerate() {
+        let Some(call) = action.api_call.as_ref().filter(|call| reports::sends_body(call)) else { continue };
+        let path = call.url.source().trim_end_matches('/');
+        let is_report = path.ends_with("/statuses");
+        for (number, payload) in task.payloads.iter().enumerate() {
+            let PayloadNode::Map(entries) = &payload.build else { continue };
+            if !action.body_payloads.contains(&payload.name) || member(entries, "conditions").is_none() {
+                continue;
+            }
+            let name = &payload.name;
+            if path.ends_with("/status") {
+                let place = entry(&ACTIONS, index).key("api_call").key("url");
+                let message = format!("sends the status `{name}` to a path that the API does not have: it answers 404");
+                linter.warn(&place, message, format!("write `{path}es`"));
+            }
+            if is_report && has_constant_keys(entries) && member(entries, "adapter").is_none() {
+                let place = linter.either(&entry(&PAYLOADS, number), ["build", "build_ref"]);
+                let message = format!("the status `{name}` has no `adapter`: the API refuses it");
+                linter.warn(&place, message, "add `adapter: \"{{ .adapter.name }}\"`".to_owned());
+            }
+        }
+    }
 }
 
 /// A payload with `adapter` and `conditions`, which is an adapter's status.
@@ -167,6 +195,11 @@ impl<'t> Status<'t> {
                     "{named} is never reported as `True` or `False`: the expression of its `status` gives a boolean"
                 );
                 linter.warn(place, message, format!("write `({}) ? 'True' : 'False'`", expression.source()));
+            }
+            let misspelt = |text: &&str| status_fault(&Value::from(*text)).is_some();
+            if let Some(text) = expression.texts().into_iter().find(misspelt) {
+                let message = format!("{named} is reported as `Unknown` where its expression gives `{text}`");
+                linter.warn(place, message, "write `'True'`, `'False'` or `'Unknown'`, with this capital".to_owned());
             }
             if condition.is("Available") {
                 readiness::lint(linter, place, expression);

@@ -138,6 +138,25 @@ pub(super) fn types(root: &IdedExpr, of_path: &dyn Fn(&str) -> Types) -> Types {
     of(root, &mut Variables { of_path, bound: Vec::new() })
 }
 
+/// The texts that a tree gives as they stand: those of the branches of `?:` and of the defaults of `orValue`.
+pub(super) fn texts(root: &IdedExpr) -> Vec<&str> {
+    let mut found = Vec::new();
+    let mut open = vec![root];
+    while let Some(node) = open.pop() {
+        match &node.expr {
+            Expr::Literal(LiteralValue::String(text)) => found.push(text.inner()),
+            Expr::Call(call) => match (call.func_name.as_str(), call.args.as_slice()) {
+                (operators::CONDITIONAL, [_, yes, no]) => open.extend([no, yes]),
+                ("orValue", [default]) => open.extend(call.target.as_deref().into_iter().chain([default])),
+                _ => {}
+            },
+            Expr::Comprehension(_) | Expr::Ident(_) | Expr::List(_) | Expr::Literal(_) => {}
+            Expr::Map(_) | Expr::Select(_) | Expr::Struct(_) | Expr::Unspecified => {}
+        }
+    }
+    found
+}
+
 /// The comparisons of a tree that no event makes true, or that every event does.
 pub(super) fn mismatches(root: &IdedExpr, of_path: &dyn Fn(&str) -> Types) -> Vec<Mismatch> {
     let mut found = Vec::new();

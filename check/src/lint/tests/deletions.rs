@@ -159,3 +159,64 @@ fn cures_read_nothing_that_may_be_absent() {
     let optional = delete("resources.job.?spec");
     assert!(optional.contains("`resources.?job.?spec.hasValue()`"), "{optional}");
 }
+
+#[test]
+fn check_warns_of_a_precondition_that_ends_deletions() {
+    let with = |expression: &str, discover: &str, entry: &str| {
+        let before = format!(
+            "{discover}{}",
+            BEFORE.replace("    conditions: [{field: captured, operator: notEquals, value: x}]\n", "")
+        ) + &format!("  - {{name: needed, expression: \"{expression}\"}}\n");
+        Parts { before: Box::leak(before.into_boxed_str()), resources: entry.to_owned(), ..Parts::sound() }.text()
+    };
+    let plain = resource("job", &written(&[("delete", "isDeleting")]));
+    let bundle = "  - name: job\n    bundle: {manifests: [{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: n}}]}\n    lifecycle: {delete: {when: {expression: isDeleting}}}\n";
+    let told = |text: &str| lints(text).to_string().contains("is not met while the API resource is being deleted");
+    for entry in [plain.as_str(), bundle] {
+        for discover in ["", "discover: always\n"] {
+            assert!(told(&with("!isDeleting", discover, entry)), "{discover}{entry}");
+            assert!(told(&with("lives && enabled == 'yes'", discover, entry)), "{discover}{entry}");
+            assert!(!told(&with("isDeleting || enabled == 'yes'", discover, entry)), "{discover}{entry}");
+            assert!(!told(&with("enabled == 'yes'", discover, entry)), "{discover}{entry}");
+        }
+    }
+    assert!(!told(&with("!isDeleting", "", &resource("job", ""))), "nothing is to be deleted");
+}
+
+#[test]
+fn check_warns_of_comparisons_that_are_always_false() {
+    let cases = [
+        ("isDeleting == 'true'", Some("write `isDeleting`")),
+        ("isDeleting != 'True'", Some("write `!isDeleting`")),
+        ("isDeleting == 'false'", Some("write `!isDeleting`")),
+        ("isDeleting == 1", Some("compare values of one type")),
+        ("isDeleting == true", None),
+        ("since == 'true'", None),
+    ];
+    for (expression, cure) in cases {
+        let found = at("when", expression, &[], &[]);
+        assert_eq!(found.contains("values of different types are not equal"), cure.is_some(), "{expression}: {found}");
+        assert!(found.contains(cure.unwrap_or_default()), "{expression}: {found}");
+    }
+}
+
+#[test]
+fn check_warns_of_a_report_that_does_not_arrive() {
+    let sound = || task(&[], &[]);
+    let told = |from: &str, to: &str| {
+        assert!(sound().contains(from), "{from}");
+        lints(&sound().replace(from, to)).to_string()
+    };
+    assert!(told("x/statuses", "x/status").contains("write `/clusters/x/statuses`"));
+    assert!(told("        adapter: \"{{ .adapter.name }}\"\n", "").contains("has no `adapter`: the API refuses it"));
+    let lower = told(
+        "{type: Health, status: \"True\"}",
+        "{type: Health, status: {expression: \"isDeleting ? 'true' : 'False'\"}}",
+    );
+    assert!(
+        lower.contains("the condition `Health` is reported as `Unknown` where its expression gives `true`"),
+        "{lower}"
+    );
+    let sound = lints(&sound()).to_string();
+    assert!(!sound.contains("/statuses") && !sound.contains("`adapter`") && !sound.contains("gives `"), "{sound}");
+}
