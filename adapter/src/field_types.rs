@@ -19,6 +19,7 @@ use lifecycle_config::diagnostics::{Diagnostics, Severity};
 use lifecycle_config::document::scalar::Tag;
 use lifecycle_config::document::{Content, Document, Node as Written, Path, Segment as Step};
 use lifecycle_core::bundle::render::is_list;
+use lifecycle_core::merge_keys::equal_keys;
 use lifecycle_core::object_ref::ObjectRef;
 use lifecycle_core::task::{Manifest, Task};
 use serde::Deserialize;
@@ -248,6 +249,7 @@ fn report_all(object: &Value, path: &Path, document: &Document, diagnostics: &mu
 
 /// Reports the fields of an object in a text without templates, at the place of the text.
 fn report_in_text(object: &Value, place: &Path, document: &Document, diagnostics: &mut Diagnostics) {
+    report_equal_keys(object, place, document, diagnostics);
     for fault in faults(object) {
         let (path, is, wanted) = (&fault.path, describe(&fault.value), &fault.wanted);
         let object = ObjectRef::of(object);
@@ -257,7 +259,17 @@ fn report_in_text(object: &Value, place: &Path, document: &Document, diagnostics
     }
 }
 
+/// Warns of elements that a server cannot tell apart. Files of the Go adapter may have them, so that it is no error.
+fn report_equal_keys(object: &Value, place: &Path, document: &Document, diagnostics: &mut Diagnostics) {
+    if let Some(equal) = equal_keys(object) {
+        let message = format!("{}: {equal}", ObjectRef::of(object));
+        let diagnostic = || document.diagnostic(Severity::Warning, place, message, None);
+        diagnostics.push_with(Severity::Warning, diagnostic);
+    }
+}
+
 fn report(object: &Value, path: &Path, document: &Document, diagnostics: &mut Diagnostics) {
+    report_equal_keys(object, path, document, diagnostics);
     for fault in faults(object).iter().filter(|fault| is_certain(fault)) {
         let at = fault.path.segments().iter().fold(path.clone(), |path, step| match step {
             Step::Key(key) => path.key(key),

@@ -66,9 +66,9 @@ async fn observed(
     match answer {
         Ok(found) => Observation::Found(found.into_iter().map(Version::new).collect()),
         Err(error) if error.kind == WriteErrorKind::Forbidden => {
-            Observation::Forbidden(format!("{error}; {}", error.kind.cure()))
+            Observation::Forbidden(format!("{error}; {}", error.cure()))
         }
-        Err(error) => Observation::Unknown(format!("{error}; {}", error.kind.cure())),
+        Err(error) => Observation::Unknown(format!("{error}; {}", error.cure())),
     }
 }
 

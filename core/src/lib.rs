@@ -24,6 +24,7 @@ pub mod id;
 pub mod keys;
 pub mod labels;
 pub mod manifest;
+pub mod merge_keys;
 pub mod nested;
 pub mod object_ref;
 pub mod observation;

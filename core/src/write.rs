@@ -76,7 +76,8 @@ pub enum UpdateMode {
     /// [`Apply`](Self::Apply), after the fields of kubectl's field managers became the adapter's: so the apply removes those
     /// that the manifest lacks, too.
     ApplyOverride,
-    /// A PUT of the whole object: removes every field that the manifest lacks, whoever set it, except finalizers.
+    /// A PUT of the live object with the fields of the manifest, without those that only an earlier manifest had; finalizers
+    /// stay. Fields of others stay. An object that has all of the manifest already is not written.
     Replace,
 }
 
@@ -190,6 +191,22 @@ pub struct WriteError {
     pub message: String,
 }
 
+impl WriteError {
+    /// What to do about it, for people.
+    #[must_use]
+    pub fn cure(&self) -> &'static str {
+        let takes_others_along = ["CustomResourceDefinition", "Namespace", "APIService"]
+            .iter()
+            .any(|kind| self.call.split(' ').any(|word| word == *kind));
+        match self.kind {
+            WriteErrorKind::Invalid if takes_others_along => {
+                "correct what the message names; do not delete the object for that, since what it contains would go with it"
+            }
+            kind => kind.cure(),
+        }
+    }
+}
+
 /// The HTTP status behind an error's text, if the server answered.
 fn shown(status: Option<u16>) -> String {
     status.map(|status| format!(" (HTTP {status})")).unwrap_or_default()
@@ -234,7 +251,8 @@ impl WriteErrorKind {
                  `kubectl get --output yaml --show-managed-fields`"
             }
             Self::Invalid => {
-                "correct what the message names; where a field cannot be changed, have the object recreated"
+                "correct what the message names; a field that cannot be changed takes a new object: `update-policy: recreate` \
+                 in a bundle, `recreate_on_change` or `lifecycle.recreate` in an entry"
             }
             Self::Denied => {
                 "the cluster's administrators set this rule: write an object that meets it, or ask them for an exception"
@@ -244,6 +262,25 @@ impl WriteErrorKind {
             Self::Unavailable => "look at the server, its webhooks, and proxies in front of it",
             Self::Unreachable => "look at network, DNS and certificates between adapter and server",
             Self::DeadlineExceeded => "look which server is slow; give an event more time only if none is",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn recreation_is_no_cure_for_what_takes_others_along() {
+        let cure = |call: &str| {
+            let (call, message) = (call.to_owned(), String::new());
+            WriteError { kind: WriteErrorKind::Invalid, call, status: Some(422), message }.cure()
+        };
+        assert!(cure("apply Service team/a").contains("`update-policy: recreate` in a bundle"));
+        assert!(cure("apply Service team/Namespace").contains("`lifecycle.recreate` in an entry"));
+        for call in ["apply CustomResourceDefinition things.example.com", "patch Namespace a", "create APIService v1.a"]
+        {
+            assert!(!cure(call).contains("recreate"), "{call}");
         }
     }
 }

@@ -26,6 +26,7 @@
 //! not the requested object, or not a list of the requested kind, is an error, see `answer`. So is a kind
 //! that is not served: its definition may be reinstalled in a minute, and its objects with it.
 
+mod update;
 mod write;
 
 use std::sync::Arc;

@@ -12,6 +12,8 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::overlay::Owners;
+
 /// Whose fields become those of the next apply, which removes the ones that its manifest lacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Takeover {
@@ -27,15 +29,9 @@ pub enum Takeover {
 /// Returns `None` if there is no entry to merge.
 pub(crate) fn migrate(managed_fields: &Value, manager: &str, former: &[&str], takeover: Takeover) -> Option<Value> {
     let entries = managed_fields.as_array()?;
-    let is_main = |entry: &Value| text(entry, "subresource").is_empty();
-    let is_applied =
-        |entry: &Value| is_main(entry) && text(entry, "operation") == "Apply" && text(entry, "manager") == manager;
-    let is_updated = |entry: &Value| {
-        let writer = text(entry, "manager");
-        let is_own = text(entry, "operation") == "Update" && (writer == manager || former.contains(&writer));
-        let is_kubectls = takeover == Takeover::OwnAndKubectl && writer.starts_with("kubectl");
-        is_main(entry) && (is_own || is_kubectls)
-    };
+    let whose = Whose { manager, former, takeover };
+    let is_applied = |entry: &Value| whose.is_applied(entry);
+    let is_updated = |entry: &Value| whose.is_updated(entry);
 
     let applied = entries.iter().find(|entry| is_applied(entry));
     let version = text(applied.or_else(|| entries.iter().find(|entry| is_updated(entry)))?, "apiVersion");
@@ -67,12 +63,50 @@ pub(crate) fn migrate(managed_fields: &Value, manager: &str, former: &[&str], ta
     Some(kept.into_iter().cloned().collect())
 }
 
+/// Says who set which fields: the field manager, as `takeover` counts, in any version; and all others.
+pub(crate) fn owners(managed_fields: &Value, manager: &str, former: &[&str], takeover: Takeover) -> Owners {
+    let whose = Whose { manager, former, takeover };
+    let (mut own, mut others) = (Map::new(), Map::new());
+    for entry in managed_fields.as_array().into_iter().flatten() {
+        let Some(fields) = entry.get("fieldsV1").and_then(Value::as_object) else { continue };
+        let is_own = whose.is_applied(entry) || whose.is_updated(entry);
+        unite(if is_own { &mut own } else { &mut others }, fields);
+    }
+    Owners { own: own.into(), others: others.into() }
+}
+
+/// Whose fields count as those of the field manager.
+#[derive(Clone, Copy)]
+struct Whose<'a> {
+    manager: &'a str,
+    former: &'a [&'a str],
+    takeover: Takeover,
+}
+
+impl Whose<'_> {
+    fn is_applied(self, entry: &Value) -> bool {
+        is_main(entry) && text(entry, "operation") == "Apply" && text(entry, "manager") == self.manager
+    }
+
+    fn is_updated(self, entry: &Value) -> bool {
+        let writer = text(entry, "manager");
+        let is_writer = writer == self.manager || self.former.contains(&writer);
+        let is_own = text(entry, "operation") == "Update" && is_writer;
+        let is_kubectls = self.takeover == Takeover::OwnAndKubectl && writer.starts_with("kubectl");
+        is_main(entry) && (is_own || is_kubectls)
+    }
+}
+
+fn is_main(entry: &Value) -> bool {
+    text(entry, "subresource").is_empty()
+}
+
 /// Adds the members of the field set `other` to the field set `fields`, both in the `fieldsV1` notation.
 ///
 /// In this notation a set is a tree, and each node without children is a member. A node with children is a
 /// member only if it has the child `.`. So a node that is a leaf in one set and has children in the other
 /// gets this child.
-fn unite(fields: &mut Map<String, Value>, other: &Map<String, Value>) {
+pub(crate) fn unite(fields: &mut Map<String, Value>, other: &Map<String, Value>) {
     for (path, below) in other {
         let Some(below) = below.as_object() else { continue };
         match fields.get_mut(path).and_then(Value::as_object_mut) {

@@ -2,7 +2,7 @@
 //!
 //! In: an HTTP status and the server's `Status` object, or the failure to get them. Out: an [`ErrorKind`].
 //! Pure. The kind depends on the status code, the reason and the named fields; on the message only where the
-//! server has no other sign, see `DENIALS` and `UNDECLARED`.
+//! server has no other sign, see `DENIALS` and `names_field`.
 
 use kube::core::Status;
 use kube::core::response::StatusDetails;
@@ -10,6 +10,7 @@ use lifecycle_core::object_ref::ObjectRef;
 
 use crate::call::Call;
 use crate::error::{Error, ErrorKind};
+use crate::field_path::FieldPath;
 
 /// How many characters are kept of an error answer that is not a `Status` object: enough to recognise a
 /// proxy's page.
@@ -20,8 +21,18 @@ const FOREIGN_TEXT: usize = 300;
 const DENIALS: [&str; 4] = ["ValidatingAdmissionPolicy '", "denied the request", " quota: ", "violates PodSecurity "];
 
 /// The beginning of the message with which the server refuses the apply of a field that the kind does not
-/// have. The status is 500, although the cause is in the manifest.
+/// have, or of a list with equal keys. The status is 500, although the cause is in the manifest.
 const UNDECLARED: &str = "failed to create typed patch object";
+
+/// The end of the message with which the server refuses an apply if the live object or its managed fields have a field that
+/// one of their versions lacks. The status is 500, although the next apply meets the same.
+const NOT_IN_VERSION: &str = ": field not declared in schema";
+
+/// What the server says of a live list with equal keys. The status is 500 here, too.
+const EQUAL_KEYS: &str = ": duplicate entries for key [";
+
+/// The reasons of causes that name a field because of its value, and not because it is missing.
+const OF_VALUES: [&str; 2] = ["FieldValueForbidden", "FieldValueInvalid"];
 
 /// Why a request has no result.
 #[derive(Debug)]
@@ -79,7 +90,7 @@ impl Refusal {
                 409 if status.is_already_exists() => ErrorKind::AlreadyExists,
                 409 => ErrorKind::Conflict,
                 422 if names_uid(status) => ErrorKind::Conflict,
-                500 if status.message.starts_with(UNDECLARED) => ErrorKind::Invalid,
+                500 if names_field(&status.message) => ErrorKind::Invalid,
                 401 | 403 => ErrorKind::Forbidden,
                 429 => ErrorKind::TooManyRequests,
                 // 408: the server failed to read the request in time. 3xx: an API server sends no redirects,
@@ -89,6 +100,23 @@ impl Refusal {
                 _ => ErrorKind::Unavailable,
             },
         }
+    }
+
+    /// The fields because of whose values the server finds the object invalid.
+    pub(crate) fn fields(&self) -> Vec<FieldPath> {
+        let Self::Answered(status) = self else { return Vec::new() };
+        if status.code != 422 || self.kind() != ErrorKind::Invalid {
+            return Vec::new();
+        }
+        let causes = status.details.iter().flat_map(|details| &details.causes);
+        let of_values = causes.filter(|cause| OF_VALUES.contains(&cause.reason.as_str()));
+        of_values.filter_map(|cause| FieldPath::parse(&cause.field)).collect()
+    }
+
+    /// Whether the server cannot read the object, or who set its fields, in one of the versions of these.
+    pub(crate) fn is_about_versions(&self) -> bool {
+        let Self::Answered(status) = self else { return false };
+        status.code == 500 && status.message.contains(NOT_IN_VERSION) && !status.message.starts_with(UNDECLARED)
     }
 
     /// The value of the span attribute `error.type`: the status code, or a word if there is none.
@@ -117,6 +145,11 @@ impl Refusal {
             Self::Foreign { message } => call.error(kind, Some(200), message),
         }
     }
+}
+
+/// Whether the message of a 500 names a field of the manifest or of the live object.
+fn names_field(message: &str) -> bool {
+    message.starts_with(UNDECLARED) || message.contains(NOT_IN_VERSION) || message.contains(EQUAL_KEYS)
 }
 
 /// Whether a 422 is about the UID: the API server reports another UID as a change of an immutable field.
@@ -214,6 +247,16 @@ mod tests {
                     "",
                     "failed to create typed patch object (a/b; v1, Kind=Pod): .spec.x: field not declared in schema",
                 ),
+                Kind::Invalid,
+            ),
+            (
+                "an apply to an object that one of its versions cannot hold",
+                said(500, "", ".spec.b: field not declared in schema"),
+                Kind::Invalid,
+            ),
+            (
+                "an apply to a list with equal keys",
+                said(500, "", "failed to create manager: .spec.env: duplicate entries for key [name=\"A\"]"),
                 Kind::Invalid,
             ),
             ("no credentials", refusal(401, "Unauthorized", Value::Null), Kind::Forbidden),

@@ -74,3 +74,28 @@ fn fields_of_another_type_are_named() {
         assert_eq!(told, expected, "{name}");
     }
 }
+
+#[test]
+fn equal_keys_are_a_warning_at_the_object() {
+    let file = r#"
+resources:
+  - name: app
+    manifest:
+      apiVersion: v1
+      kind: Pod
+      metadata: {name: app, namespace: "{{ .clusterId }}"}
+      spec:
+        containers:
+          - name: main
+            image: "{{ .image }}"
+            env: [{name: A, value: "1"}, {name: "A", value: "{{ .image }}"}]
+"#;
+    let document = Document::parse("task.yaml", file).unwrap_or_else(|error| panic!("{error:?}"));
+    let path = Path::root().key("resources").index(0).key("manifest");
+    let object = document.node(&path).map(specimen).unwrap_or_default();
+    let mut diagnostics = Diagnostics::default();
+    report(&object, &path, &document, &mut diagnostics);
+    let told = diagnostics.to_string();
+    assert!(!diagnostics.has_errors(), "{told}");
+    assert!(told.contains("`spec.containers[0].env` has two elements with the name \"A\""), "{told}");
+}

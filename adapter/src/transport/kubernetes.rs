@@ -9,13 +9,12 @@ use std::sync::Arc;
 use lifecycle_core::bundle::identity::Identity;
 use lifecycle_core::bundle::session::{Inspection, Members};
 use lifecycle_core::destination::Destination;
+use lifecycle_core::merge_keys::equal_keys;
 use lifecycle_core::object_ref::ObjectRef;
 use lifecycle_core::observation::{Query, QueryBy, Version};
 use lifecycle_core::task::PropagationPolicy;
 use lifecycle_core::write::{Target, UpdateMode, WriteError, WriteErrorKind};
-use lifecycle_kube::{
-    CallObserver, CallRecord, Client, Cluster, Error, ErrorKind, Fence, Form, Selector, Settings, Takeover,
-};
+use lifecycle_kube::{CallObserver, CallRecord, Client, Cluster, Error, ErrorKind, Fence, Form, Selector, Settings};
 use serde_json::Value;
 
 use crate::dependency::{Probe, Suspicion, is_gateway_error};
@@ -115,10 +114,12 @@ impl Transport for KubernetesTransport {
     }
 
     async fn create(&self, desired: &Value, _: &Destination) -> Result<Value, WriteError> {
+        refuse_equal_keys("create", desired)?;
         self.cluster.create(desired).await.map_err(write_error)
     }
 
     async fn dry_run_create(&self, desired: &Value, _: &Destination) -> Result<(), WriteError> {
+        refuse_equal_keys("dry-run the creation of", desired)?;
         self.cluster.dry_run_create(desired).await.map_err(write_error)
     }
 
@@ -129,22 +130,8 @@ impl Transport for KubernetesTransport {
         live: &Version,
         mode: UpdateMode,
     ) -> Result<Value, WriteError> {
-        let (object, fence) = (ObjectRef::from(target), fence(target));
-        let takeover = match mode {
-            UpdateMode::Apply => Takeover::Own,
-            UpdateMode::ApplyOverride => Takeover::OwnAndKubectl,
-            UpdateMode::Replace => {
-                return self.cluster.replace(desired, &object, fence, live.object()).await.map_err(write_error);
-            }
-        };
-        let migrated = match live.managed_fields() {
-            Some(managed_fields) => {
-                self.cluster.migrate(&object, fence, managed_fields, takeover).await.map_err(write_error)?
-            }
-            None => None,
-        };
-        let fence = migrated.as_deref().map_or(fence, |version| Fence::new(&target.uid, version));
-        self.cluster.apply(desired, &object, fence).await.map_err(write_error)
+        let object = ObjectRef::from(target);
+        self.cluster.update(desired, &object, fence(target), live, mode).await.map_err(write_error)
     }
 
     async fn patch(&self, document: &Value, target: &Target) -> Result<Option<Value>, WriteError> {
@@ -154,6 +141,13 @@ impl Transport for KubernetesTransport {
     async fn delete(&self, target: &Target, propagation: PropagationPolicy) -> Result<Deletion, WriteError> {
         self.cluster.delete(&ObjectRef::from(target), fence(target), propagation).await.map_err(write_error)
     }
+}
+
+/// Refuses an object that the server would create, and never apply.
+pub(super) fn refuse_equal_keys(verb: &str, desired: &Value) -> Result<(), WriteError> {
+    let Some(equal) = equal_keys(desired) else { return Ok(()) };
+    let call = format!("{verb} {}", ObjectRef::of(desired));
+    Err(WriteError { kind: WriteErrorKind::Invalid, call, status: None, message: equal.to_string() })
 }
 
 pub(super) fn fence(target: &Target) -> Fence<'_> {

@@ -38,7 +38,7 @@ use serde_json::Value;
 pub use self::operation::{ApplyResult, Operation, OperationVerb};
 use self::state::{Key, State, Stored, fence, is_terminating, refuse};
 use crate::field_types;
-use crate::transport::kubernetes::fence as fence_of;
+use crate::transport::kubernetes::{fence as fence_of, refuse_equal_keys};
 use crate::transport::{Deletion, Transport};
 use lifecycle_core::object_ref::ObjectRef;
 use lifecycle_kube::inspection::Dependents;
@@ -154,6 +154,7 @@ impl MemoryTransport {
         let verb = if dry_run { "dry-run the creation of" } else { "create" };
         let key = self.check(verb, desired)?;
         check_types(verb, desired)?;
+        refuse_equal_keys(verb, desired)?;
         let mut state = self.state();
         if let Some(holder) = state.objects.get(&key) {
             let message =
@@ -181,11 +182,15 @@ impl MemoryTransport {
         let answer = self.change(verb, &key, target, |stored| {
             match (replacement, mode) {
                 (Some(replacement), _) => stored.replace(replacement),
-                (None, UpdateMode::Apply | UpdateMode::ApplyOverride) => {
-                    let desired = server::without_generation(desired);
-                    merge::apply(&mut stored.object, stored.applied.as_ref(), &desired);
+                (None, mode) => {
+                    let (desired, before) = (server::without_generation(desired), stored.applied.as_ref());
+                    match mode {
+                        UpdateMode::Apply | UpdateMode::ApplyOverride => {
+                            merge::apply(&mut stored.object, before, &desired)
+                        }
+                        UpdateMode::Replace => merge::replace(&mut stored.object, before, &desired),
+                    }
                 }
-                (None, UpdateMode::Replace) => merge::replace(&mut stored.object, desired),
             }
             stored.applied = Some(desired.clone());
         })?;

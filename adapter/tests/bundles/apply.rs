@@ -295,9 +295,10 @@ async fn object_that_is_written_once_leaves_by_its_latest_policy() -> Result<()>
 }
 
 #[tokio::test]
-async fn replacement_keeps_finalizers_of_others_and_nothing_else() -> Result<()> {
+async fn replacement_keeps_what_others_set_and_removes_what_left_the_manifest() -> Result<()> {
     let mut world = World::with(json!({ "policies": { "update": "replace" } })).await?;
-    let (before, after) = (world.map("map", "1"), world.map("map", "2"));
+    let (mut before, after) = (world.map("map", "1"), world.map("map", "2"));
+    before["data"]["left"] = json!("1");
     let foreign = json!({ "metadata": { "finalizers": ["example.com/hold"], "labels": { "of": "person" } }, "data": { "more": "x" } });
     let passes = [
         pass("creation", [Render(vec![before])], "created", &["map created Ready"], ""),
@@ -312,10 +313,35 @@ async fn replacement_keeps_finalizers_of_others_and_nothing_else() -> Result<()>
     ];
     play(&mut world, passes).await?;
     let live = world.live("map").await?;
-    assert_eq!(live["data"], json!({ "a": "2" }));
+    assert_eq!(live["data"], json!({ "a": "2", "more": "x" }));
     assert_eq!(live["metadata"]["finalizers"], json!(["example.com/hold"]));
-    assert_eq!(live["metadata"]["labels"].get("of"), None);
+    assert_eq!(live["metadata"]["labels"]["of"], "person");
     world.release("map").await
+}
+
+/// A volume without a source has the server's `emptyDir`, which belongs to nobody, and beside which it allows no other one.
+#[tokio::test]
+async fn choice_that_a_default_of_the_server_blocks_is_written_all_the_same() -> Result<()> {
+    let mut world = World::new().await?;
+    let pods = |volume: serde_json::Value, label: &str| {
+        let spec = json!({ "volumes": [volume], "containers": [{ "name": "a", "image": "x" }] });
+        let template = json!({ "metadata": { "labels": { "app": label } }, "spec": spec });
+        world.object("v1", "PodTemplate", "pods", json!({ "template": template }))
+    };
+    let plain = json!({ "name": "v" });
+    let with_source = json!({ "name": "v", "configMap": { "name": "settings" } });
+    let (first, second, third) = (pods(plain.clone(), "1"), pods(plain, "2"), pods(with_source, "2"));
+    let updated: &[&str] = &["pods updated Ready"];
+    let passes = [
+        pass("creation", [Render(vec![first])], "created", &["pods created Ready"], ""),
+        pass("its first apply", [Render(vec![second])], "updated", updated, ""),
+        pass("another source", [Render(vec![third])], "updated", updated, ""),
+        pass("next", [], "skipped", &["pods none Ready"], ""),
+    ];
+    play(&mut world, passes).await?;
+    let volume = &world.live("pods").await?["template"]["spec"]["volumes"][0];
+    assert_eq!((volume["configMap"]["name"].as_str(), volume.get("emptyDir")), (Some("settings"), None));
+    Ok(())
 }
 
 #[tokio::test]

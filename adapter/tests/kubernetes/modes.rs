@@ -12,11 +12,12 @@ async fn each_mode_keeps_other_fields_of_others() -> Result<()> {
     let cases = [
         (UpdateMode::Apply, json!({ "own": "1", "kubectl": "x", "person": "x" })),
         (UpdateMode::ApplyOverride, json!({ "own": "1", "person": "x" })),
-        (UpdateMode::Replace, json!({ "own": "1" })),
+        (UpdateMode::Replace, json!({ "own": "1", "kubectl": "x", "person": "x" })),
     ];
     for (mode, expected) in cases {
         let world = World::new().await?;
-        let desired = world.map("map", json!({ "own": "1" }));
+        let mut desired = world.map("map", json!({ "own": "1" }));
+        desired["metadata"]["annotations"] = json!({ "example.com/digest": "2" });
         let old = world.create(&world.map("map", json!({ "own": "1", "old": "1" }))).await?;
         world.patch_as("kubectl-edit", "map", json!({ "data": { "kubectl": "x" } })).await?;
         let hold = json!({ "metadata": { "finalizers": ["example.com/hold"] }, "data": { "person": "x" } });

@@ -6,11 +6,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use anyhow::{Context, Result};
 use hyperfleet_adapter::transport::Transport;
 use lifecycle_core::destination::Destination;
+use lifecycle_core::object_ref::ObjectRef;
+use lifecycle_core::task::PropagationPolicy;
 use lifecycle_core::write::UpdateMode::Apply;
 use lifecycle_core::write::WriteErrorKind;
 use lifecycle_e2e::kube::widgets;
 use lifecycle_e2e::{PATIENCE, await_condition, unique};
-use lifecycle_kube::{CallObserver, CallRecord, Settings};
+use lifecycle_kube::{CallObserver, CallRecord, Cluster, Fence, Settings, connect};
 use serde_json::{Value, json};
 
 use crate::world::{World, seen, target, transport};
@@ -114,5 +116,46 @@ async fn warning_of_the_server_is_counted_once_for_each_object_and_text() -> Res
     object["metadata"]["name"] = json!("warned-too");
     transport.dry_run_create(&object, &Destination::ThisCluster).await?;
     assert_eq!(counted.load(Ordering::Relaxed), 2);
+    Ok(())
+}
+
+/// The server creates such objects, and refuses every later apply of them: a creation behind the adapter's back shows it.
+#[tokio::test]
+async fn object_that_the_server_would_never_apply_is_not_created() -> Result<()> {
+    let world = World::new().await?;
+    let template = |pod: Value| json!({ "template": { "metadata": { "labels": { "app": "a" } }, "spec": pod } });
+    let twice = |field: &str, element: Value| {
+        let pod = json!({ "containers": [{ "name": "a", "image": "x", field: [element, element] }] });
+        world.object("v1", "PodTemplate", "one", template(pod))
+    };
+    let of_pod = |field: &str, element: Value| {
+        let pod = json!({ "containers": [{ "name": "a", "image": "x" }], field: [element, element] });
+        world.object("v1", "PodTemplate", "one", template(pod))
+    };
+    let secrets = json!({ "secrets": [{ "name": "s" }, { "name": "s" }] });
+    let cases = [
+        ("env", twice("env", json!({ "name": "A", "value": "1" }))),
+        ("ports", twice("ports", json!({ "containerPort": 80 }))),
+        ("imagePullSecrets", of_pod("imagePullSecrets", json!({ "name": "s" }))),
+        ("hostAliases", of_pod("hostAliases", json!({ "ip": "10.0.0.1" }))),
+        ("secrets", world.object("v1", "ServiceAccount", "one", secrets)),
+    ];
+    let other = Cluster::new(
+        connect(Some(world.control_plane.kubeconfig_path()), "lifecycle-test/1").await?,
+        "other",
+        Settings::default(),
+    );
+    for (list, object) in cases {
+        for refused in [world.create(&object).await.map(drop), world.dry_run_create(&object).await] {
+            let error = refused.err().with_context(|| format!("{list}: it was accepted"))?;
+            assert_eq!((error.kind, error.status), (WriteErrorKind::Invalid, None), "{list}: {error}");
+            assert!(error.message.contains(list), "{list}: {error}");
+        }
+        let live = other.create(&object).await?;
+        let refused = world.transport.update(&object, &target(&live), &seen(&live), Apply).await;
+        let error = refused.err().with_context(|| format!("{list}: the server applies it"))?;
+        assert_eq!((error.kind, error.status), (WriteErrorKind::Invalid, Some(500)), "{list}: {error}");
+        other.delete(&ObjectRef::of(&object), Fence::of(&live), PropagationPolicy::Background).await?;
+    }
     Ok(())
 }

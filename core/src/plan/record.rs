@@ -176,13 +176,13 @@ impl Planner<'_> {
 fn write_failures(refused: &[(Target, WriteError)]) -> Failure {
     let messages: Vec<String> = refused.iter().map(|(_, error)| error.to_string()).collect();
     let (reason, cure) =
-        refused.first().map_or((FailReason::Unavailable, ""), |(_, error)| (reason(error.kind), error.kind.cure()));
+        refused.first().map_or((FailReason::Unavailable, ""), |(_, error)| (reason(error.kind), error.cure()));
     Failure::new(reason, format!("{}; {cure}", messages.join("; ")))
 }
 
 /// The failure of a refused write: the server's message, and what to do about it.
 pub(crate) fn write_failure(error: &WriteError) -> Failure {
-    Failure::new(reason(error.kind), format!("{error}; {}", error.kind.cure()))
+    Failure::new(reason(error.kind), format!("{error}; {}", error.cure()))
 }
 
 fn reason(kind: WriteErrorKind) -> FailReason {

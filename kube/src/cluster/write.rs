@@ -1,4 +1,4 @@
-//! Writes: creations, server-side applies, replacements, merge patches, deletions, and the migration of managed fields.
+//! Writes of one request each: creations, server-side applies, merge patches, deletions, and the migration of managed fields.
 //!
 //! A creation needs no [`Fence`]: the server refuses it if the name is taken. Every other write needs a fence
 //! with a UID, and is not sent without.
@@ -13,6 +13,7 @@ use crate::error::{Error, ErrorKind};
 use crate::fence::Fence;
 use crate::managed_fields::unpack;
 use crate::migration::{self, Takeover};
+use crate::refusal::Refusal;
 use crate::request;
 
 /// The result of a deletion that the server accepted.
@@ -66,40 +67,21 @@ impl Cluster {
     pub async fn apply(&self, desired: &Value, object: &ObjectRef, fence: Fence<'_>) -> Result<Value, Error> {
         let object = ObjectRef { kind: ObjectRef::of(desired).kind, ..object.clone() };
         let call = Call { verb: Verb::Apply, object: &object };
-        let body = fence.in_manifest(desired).map_err(|message| call.invalid(message))?;
-        let endpoint = self.endpoint(&call).await?;
-        let request = request::apply(&endpoint.object(&call)?, &self.field_manager, &body);
-        let answer = self.sender.send(&call, request).await;
-        let applied = answer.and_then(|answer| endpoint.expected(&object).with_uid(fence.uid()).object(answer));
-        applied.map_err(|refusal| self.refused(&call, refusal))
+        self.try_apply(&call, desired, fence).await?.map_err(|refusal| self.refused(&call, refusal))
     }
 
-    /// Replaces an existing object by a PUT, and returns the object as the server stored it. Every field that the manifest
-    /// lacks goes, whoever set it, but the finalizers in `live` stay: they hold the object for others.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Conflict`] if the live object does not match the fence; [`ErrorKind::Invalid`] if the fence has no resource
-    /// version, without which the server would replace the object in any state.
-    pub async fn replace(
+    /// Sends the apply of `call`, and keeps the server's refusal for those who can do something about it.
+    pub(super) async fn try_apply(
         &self,
+        call: &Call<'_>,
         desired: &Value,
-        object: &ObjectRef,
         fence: Fence<'_>,
-        live: &Value,
-    ) -> Result<Value, Error> {
-        let object = ObjectRef { kind: ObjectRef::of(desired).kind, ..object.clone() };
-        let call = Call { verb: Verb::Replace, object: &object };
-        if fence.resource_version().is_none() {
-            return Err(call.invalid("the resource version to replace is unknown".to_owned()));
-        }
-        let mut body = fence.in_manifest(desired).map_err(|message| call.invalid(message))?;
-        keep_finalizers(&mut body, live);
-        let endpoint = self.endpoint(&call).await?;
-        let request = request::replace(&endpoint.object(&call)?, &self.field_manager, &body);
-        let answer = self.sender.send(&call, request).await;
-        let replaced = answer.and_then(|answer| endpoint.expected(&object).with_uid(fence.uid()).object(answer));
-        replaced.map_err(|refusal| self.refused(&call, refusal))
+    ) -> Result<Result<Value, Refusal>, Error> {
+        let body = fence.in_manifest(desired).map_err(|message| call.invalid(message))?;
+        let endpoint = self.endpoint(call).await?;
+        let request = request::apply(&endpoint.object(call)?, &self.field_manager, &body);
+        let answer = self.sender.send(call, request).await;
+        Ok(answer.and_then(|answer| endpoint.expected(call.object).with_uid(fence.uid()).object(answer)))
     }
 
     /// Moves the fields that the field manager, or one of its former names, wrote with the operation `Update`
@@ -219,20 +201,6 @@ impl Cluster {
             Err(refusal) if refusal.is_missing_object(object) => Ok(Deletion::Gone),
             Err(refusal) => Err(self.refused(call, refusal)),
         }
-    }
-}
-
-/// Adds the finalizers of the live object to those of the manifest.
-fn keep_finalizers(body: &mut Value, live: &Value) {
-    let finalizers = |object: &Value| object.pointer("/metadata/finalizers").and_then(Value::as_array).cloned();
-    let mut all = finalizers(body).unwrap_or_default();
-    for finalizer in finalizers(live).unwrap_or_default() {
-        if !all.contains(&finalizer) {
-            all.push(finalizer);
-        }
-    }
-    if !all.is_empty() {
-        body["metadata"]["finalizers"] = Value::Array(all);
     }
 }
 

@@ -29,32 +29,12 @@ pub(super) fn apply(live: &mut Value, before: Option<&Value>, desired: &Value) {
     }
 }
 
-/// Puts `desired` in the place of `live`. What only the server sets stays, and so do the finalizers of others, and the
-/// status, which controllers write through another path.
-pub(super) fn replace(live: &mut Value, desired: &Value) {
-    let before = std::mem::replace(live, desired.clone());
-    drop_server_fields(live.get_mut("metadata"));
-    let empty = Map::new();
-    let former = before.get("metadata").and_then(Value::as_object).unwrap_or(&empty);
-    if let Some(metadata) = live.get_mut("metadata").and_then(Value::as_object_mut) {
-        for key in SERVER_FIELDS {
-            if let Some(value) = former.get(key) {
-                metadata.insert(key.to_owned(), value.clone());
-            }
-        }
-        let finalizers = |metadata: &Map<String, Value>| metadata.get("finalizers").and_then(Value::as_array).cloned();
-        let mut all = finalizers(metadata).unwrap_or_default();
-        for finalizer in finalizers(former).unwrap_or_default() {
-            if !all.contains(&finalizer) {
-                all.push(finalizer);
-            }
-        }
-        metadata.insert("finalizers".to_owned(), all.into());
-        metadata.retain(|key, value| !(OMITTED_IF_EMPTY.contains(&key.as_str()) && is_empty(value)));
-    }
-    if let (Some(status), Some(live)) = (before.get("status"), live.as_object_mut()) {
-        live.insert("status".to_owned(), status.clone());
-    }
+/// Replaces `live` as [`apply`] does, except that all finalizers of `live` stay.
+pub(super) fn replace(live: &mut Value, before: Option<&Value>, desired: &Value) {
+    let mut before = before.cloned();
+    let metadata = before.as_mut().and_then(|before| before.get_mut("metadata")).and_then(Value::as_object_mut);
+    metadata.and_then(|metadata| metadata.remove("finalizers"));
+    apply(live, before.as_ref(), desired);
 }
 
 /// Merges `patch` into `live`, and removes the patched fields from `applied`, the object of the last apply. The

@@ -1,5 +1,6 @@
 //! Tests of writes against a fake API server.
 
+use lifecycle_core::observation::Version;
 use lifecycle_core::task::PropagationPolicy::Background;
 
 use super::super::write::deletion;
@@ -18,6 +19,8 @@ async fn every_call_fails_if_the_answer_is_not_the_object() {
         let managed_fields =
             json!([{ "manager": "me", "operation": "Update", "fieldsType": "FieldsV1", "fieldsV1": {} }]);
         let (object, fence) = (named("ConfigMap", "team", "a"), Fence::new("u1", ""));
+        let mut changed = config_map();
+        changed["data"] = json!({ "a": "1" });
         let calls = [
             ("get", cluster.get(&object).await.map(drop), is_object),
             ("create", cluster.create(&config_map()).await.map(drop), is_object),
@@ -26,7 +29,7 @@ async fn every_call_fails_if_the_answer_is_not_the_object() {
             ("migrate", cluster.migrate(&object, fence, &managed_fields, Takeover::Own).await.map(drop), false),
             (
                 "replace",
-                cluster.replace(&config_map(), &object, Fence::new("u1", "1"), &json!({})).await.map(drop),
+                cluster.replace(&changed, &object, Fence::new("u1", "1"), &Version::new(config_map())).await.map(drop),
                 false,
             ),
             ("patch", cluster.merge_patch(&json!({}), &object, fence).await.map(drop), false),
