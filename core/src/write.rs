@@ -195,17 +195,16 @@ impl WriteError {
     /// What to do about it, for people.
     #[must_use]
     pub fn cure(&self) -> &'static str {
-        let takes_others_along = ["CustomResourceDefinition", "Namespace", "APIService"]
-            .iter()
-            .any(|kind| self.call.split(' ').any(|word| word == *kind));
-        match self.kind {
-            WriteErrorKind::Invalid if takes_others_along => {
-                "correct what the message names; do not delete the object for that, since what it contains would go with it"
-            }
-            kind => kind.cure(),
+        let is_one = |kind: &&str| self.call.split(' ').any(|word| word == *kind);
+        if self.kind == WriteErrorKind::Invalid && TAKING_OTHERS_ALONG.iter().any(is_one) {
+            return "correct what the message names; do not delete the object for that, since what it contains would go with it";
         }
+        self.kind.cure()
     }
 }
+
+/// The kinds of objects with which others go.
+const TAKING_OTHERS_ALONG: [&str; 3] = ["CustomResourceDefinition", "Namespace", "APIService"];
 
 /// The HTTP status behind an error's text, if the server answered.
 fn shown(status: Option<u16>) -> String {

@@ -206,16 +206,18 @@ fn lay_keyed(live: &[Value], desired: &[Value], names: &[String], place: Place<'
     let rest = |index: usize| {
         let (element, key) = (&live[index], &keys[index]);
         let below = at(key);
-        match below.own {
-            _ if wanted.contains(key) => None,
-            Value::Null => Some(element.clone()),
-            _ => left(element, below.others).map(|mut kept| {
-                if let Some(kept) = kept.as_object_mut() {
-                    kept.extend(key.clone());
-                }
-                kept
-            }),
+        if wanted.contains(key) {
+            return None;
         }
+        if below.own.is_null() {
+            return Some(element.clone());
+        }
+        left(element, below.others).map(|mut kept| {
+            if let Some(kept) = kept.as_object_mut() {
+                kept.extend(key.clone());
+            }
+            kept
+        })
     };
     let (mut merged, mut next) = (Vec::new(), 0);
     for (element, key) in desired.iter().zip(&wanted) {
