@@ -102,7 +102,9 @@ pub(crate) fn kind(tree: &Tree) -> Option<GroupVersionKind> {
         Part::Absent | Part::Template(_) | Part::Uncertain => None,
     };
     let kind = GroupVersionKind::new(literal("apiVersion")?, literal("kind")?);
-    (kind.kind != "List").then_some(kind)
+    // What the items of a list are is known only once they are rendered.
+    let is_list = kind.kind.ends_with("List") && !matches!(tree.part(&["items"]), Part::Absent);
+    (kind.kind != "List" && !is_list).then_some(kind)
 }
 
 /// The one namespace of the object; none if only an event tells it, if it is in none, or if the bundle creates and deletes the

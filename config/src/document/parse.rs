@@ -39,7 +39,8 @@ pub(super) fn parse_all<'r>(text: &str, report: &'r mut Report<'r>) -> Option<Ve
 fn composer<'t, 'r>(text: &'t str, report: &'r mut Report<'r>) -> Option<Composer<'t, 'r>> {
     let start = Position { line: 1, column: 1 };
     if text.len() > MAX_BYTES {
-        let message = format!("the file has {} bytes, the limit is {MAX_BYTES}", text.len());
+        let message =
+            format!("the text has {} bytes, the limit is {MAX_BYTES} (2 MiB); split it into several files", text.len());
         report(Severity::Error, start, message, None);
         return None;
     }

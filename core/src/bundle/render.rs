@@ -5,7 +5,7 @@
 //! error never quotes a manifest, which may be a Secret.
 //!
 //! A text holds any number of YAML documents. A document without content is left out, so that a condition in a template
-//! can drop an object; a `List` stands for its items.
+//! can drop an object; a `List`, or a list of one kind, stands for its items.
 
 use serde_json::{Map, Value};
 
@@ -80,9 +80,11 @@ fn collect(mut value: Value, place: String, found: &mut Vec<(String, Value)>) {
     if !is_list(&value) {
         return found.push((place, value));
     }
+    let of_items = item_kind(&value);
     match value.get_mut("items").map(Value::take) {
         Some(Value::Array(items)) => {
-            for (index, item) in items.into_iter().enumerate() {
+            for (index, mut item) in items.into_iter().enumerate() {
+                fill_in(&mut item, of_items.as_ref());
                 collect(item, format!("{place}, items[{index}]"), found);
             }
         }
@@ -94,11 +96,33 @@ fn collect(mut value: Value, place: String, found: &mut Vec<(String, Value)>) {
     }
 }
 
-/// Whether a value is a `List` of version `v1`. A `List` of another group is an object like any other.
+/// The `apiVersion` and the `kind` of the items of a list of one kind, which the API server writes into neither of them; none for a
+/// `List` of version `v1`.
+pub(crate) fn item_kind(list: &Value) -> Option<[(&'static str, Value); 2]> {
+    let kind = list.get("kind")?.as_str()?.strip_suffix("List").filter(|kind| !kind.is_empty())?;
+    Some([("apiVersion", list.get("apiVersion")?.clone()), ("kind", Value::from(kind))])
+}
+
+/// Writes them into an item that lacks them.
+pub(crate) fn fill_in(item: &mut Value, kind: Option<&[(&'static str, Value); 2]>) {
+    let Some(item) = item.as_object_mut().filter(|item| !item.is_empty()) else { return };
+    for (key, of_list) in kind.into_iter().flatten() {
+        item.entry(*key).or_insert_with(|| of_list.clone());
+    }
+}
+
+/// Whether a value is a `List` of version `v1`, or a list of one kind, such as a `ConfigMapList`: it has `items`, and no name. Another
+/// object whose kind ends so is one like any other.
 #[must_use]
 pub fn is_list(value: &Value) -> bool {
-    let is = |key: &str, text: &str| value.get(key).and_then(Value::as_str) == Some(text);
-    is("kind", "List") && is("apiVersion", "v1")
+    let text = |key: &str| value.get(key).and_then(Value::as_str);
+    let has_items = value.get("items").is_some_and(Value::is_array);
+    let is_named = value.pointer("/metadata/name").is_some();
+    match text("kind") {
+        Some("List") if text("apiVersion") == Some("v1") => true,
+        Some(kind) => kind.ends_with("List") && has_items && !is_named,
+        None => false,
+    }
 }
 
 /// What keeps a value from being an object of a bundle.

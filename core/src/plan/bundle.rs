@@ -257,7 +257,7 @@ impl<'t> Planner<'t> {
             namespace,
             by: QueryBy::Labels(label.clone()),
         };
-        let queries = parent.places()?.into_iter().map(query).collect();
+        let queries = parent.places().into_iter().map(query).collect();
         let rendered = if intent == Intent::Apply { rendered } else { Vec::new() };
         Ok(Some((Beginning { setting, rendered, parent }, queries)))
     }

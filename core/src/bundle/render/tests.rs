@@ -82,6 +82,20 @@ fn manifests_render_to_their_objects_in_order() {
             vec![json!({ "apiVersion": "todo.io/v1", "kind": "List", "items": 7 })],
         ),
         (
+            "a list of one kind, whose items need not say it",
+            vec![inline(&json!({
+                "apiVersion": "v1", "kind": "PodList", "metadata": {}, "items": [{ "metadata": { "name": "a" } }, pod("b")],
+            }))],
+            vec![pod("a"), pod("b")],
+        ),
+        (
+            "an object whose kind ends as a list's does",
+            vec![inline(
+                &json!({ "apiVersion": "a.io/v1", "kind": "AllowList", "metadata": { "name": "a" }, "items": [] }),
+            )],
+            vec![json!({ "apiVersion": "a.io/v1", "kind": "AllowList", "metadata": { "name": "a" }, "items": [] })],
+        ),
+        (
             "scalars as Kubernetes reads them",
             vec![text("{apiVersion: v1, kind: ConfigMap, a: yes, b: 0644}")],
             vec![json!({ "apiVersion": "v1", "kind": "ConfigMap", "a": true, "b": 420 })],

@@ -135,7 +135,7 @@ impl World {
         let rendered = if intent == Intent::Apply { rendered } else { Vec::new() };
         let labels = BTreeMap::from([(applyset::PART_OF.to_owned(), setting.set.clone())]);
         let mut found = FoundMembers::default();
-        for (kind, namespace) in parent.places().unwrap() {
+        for (kind, namespace) in parent.places() {
             if self.unlisted == Some(&*kind.kind) {
                 found.unread.insert(GroupKind::new(&kind.group, &kind.kind), "it is not served".to_owned());
             } else {

@@ -16,7 +16,7 @@ use crate::bundle::order::webhooks::called_by;
 use crate::bundle::policy::{self, Policies, Policy, Settings};
 use crate::bundle::prepare::{Source, prepare};
 use crate::bundle::ready::{OBJECT, Rule};
-use crate::bundle::render::{faults, is_list, objects_of};
+use crate::bundle::render::{faults, fill_in, is_list, item_kind, objects_of};
 use crate::bundle::session::Setting;
 use crate::destination::Destination;
 use crate::id::{Generation, GroupVersionKind};
@@ -235,7 +235,12 @@ fn inline(checker: &mut Checker<'_>, object: &Value, place: &Place<'_>) -> bool 
     let items = object.get("items").filter(|_| is_list(object)).and_then(Value::as_array);
     let items = items.into_iter().flatten().enumerate().filter(|(_, item)| !item.is_null());
     let place = place.key("items");
-    items.fold(is_sound, |is_sound, (index, item)| inline(checker, item, &place.index(index)) && is_sound)
+    let of_items = item_kind(object);
+    items.fold(is_sound, |is_sound, (index, item)| {
+        let mut item = item.clone();
+        fill_in(&mut item, of_items.as_ref());
+        inline(checker, &item, &place.index(index)) && is_sound
+    })
 }
 
 /// Checks a text without templates, whose objects are the same for every event.
@@ -404,7 +409,9 @@ fn skeleton(tree: &Tree, prefix: &str) -> Option<Value> {
     let mut object = json!({
         "apiVersion": literal(&["apiVersion"])??, "kind": literal(&["kind"])??, "metadata": { "name": written(&["metadata", "name"])? },
     });
-    if is_list(&object) {
+    if is_list(&object)
+        || item_kind(&object).is_some() && matches!(tree.part(&["items"]), Part::Literal(_) | Part::Uncertain)
+    {
         return None;
     }
     if let Some(namespace) = written(&["metadata", "namespace"])? {
