@@ -7,7 +7,9 @@ use crate::world::{World, annotated};
 
 fn job(world: &World, image: &str) -> Value {
     let pod = json!({ "spec": { "restartPolicy": "Never", "containers": [{ "name": "c", "image": image }] } });
-    world.object("batch/v1", "Job", "migration", json!({ "spec": { "ttlSecondsAfterFinished": 60, "template": pod } }))
+    // The test is the Job's controller.
+    let spec = json!({ "ttlSecondsAfterFinished": 60, "managedBy": "example.com/test", "template": pod });
+    world.object("batch/v1", "Job", "migration", json!({ "spec": spec }))
 }
 
 /// What the Job's controller says in the end.
