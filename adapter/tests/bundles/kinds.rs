@@ -136,7 +136,7 @@ async fn member_whose_labels_somebody_took_over_is_let_go() -> Result<()> {
             [Create(other), Render(vec![kept, taken])],
             "failed",
             &["kept none Ready", "taken failed Taken"],
-            "wave 0: ConfigMap NS/taken belongs to adapter another, entry monitoring, for the resource c1; \
+            "wave 0: ConfigMap NS/taken belongs to adapter another, entry monitoring, for the resource NS; \
              it is left alone; give the object another name, or the adoption policy `always` if the bundle is to take it \
              over",
         ),
