@@ -60,7 +60,7 @@ pub struct PoliciesSpec {
     /// written stays as it is.
     pub reconcile: Option<String>,
     /// How an object is changed: `apply`, the default, by a forced server-side apply; `apply-override` takes the fields of
-    /// kubectl over before that; `replace` by a PUT of the whole object; `recreate` deletes the object and creates it again.
+    /// kubectl over before that; `replace` by a PUT of the live object with the fields of the manifest; `recreate` deletes the object and creates it again.
     pub update: Option<String>,
     /// What happens to an object that left the manifests, and to all objects when the bundle is deleted: `delete`, the
     /// default, or `orphan`, which disowns the object. `orphan-on-apply` disowns only objects that left the manifests, and
