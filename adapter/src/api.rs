@@ -13,6 +13,7 @@ use tokio::time::Instant;
 
 use crate::trace::TraceContext;
 
+mod discard;
 mod endpoint;
 mod http;
 mod identity;
@@ -23,10 +24,11 @@ mod room;
 
 pub use lifecycle_api_client::Answer;
 
+pub use discard::{Discard, explain};
 pub use http::{ApiSetupError, HttpApi, Observers, backoff, default_headers};
 pub use identity::Identity;
-pub use meaning::{Meaning, meaning};
-pub use own::names_resource_of;
+pub use meaning::{Meaning, failure, meaning};
+pub use own::{is_api_report, names_resource_of};
 pub use room::Kept;
 
 /// The pass that a call is part of.

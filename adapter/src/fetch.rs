@@ -3,6 +3,7 @@
 //! In: a [`Need`] of one phase. Out: its [`Answer`]. Fetching never fails: an error is an answer too, and core
 //! decides what it means.
 
+use http::StatusCode;
 use lifecycle_core::api_call::{ApiRequest, Method};
 use lifecycle_core::event::LifecycleEvent;
 use lifecycle_core::stage::{Answer, CallError, Need, Phase, Progress, ReadError, Stage};
@@ -11,12 +12,17 @@ use lifecycle_language::scope::Scope;
 use lifecycle_service::files;
 use tokio::time::Instant;
 
-use crate::api::{Api, CallContext, Meaning, meaning, names_resource_of};
+use crate::api::{
+    self, Api, ApiFailure, CallContext, Discard, Meaning, explain, failure, is_api_report, meaning, names_resource_of,
+};
 use crate::secret::redacted_url;
 use crate::trace::TraceContext;
 
 /// The largest file that a `file` source reads, in bytes.
 const FILE_LIMIT: u64 = 1024 * 1024;
+
+/// How many reports a list asks for: the most that the API answers at once, and more than an API resource has adapters.
+const REPORTS: u32 = 100;
 
 /// An HTTP call that a pass made, as traces print it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -93,8 +99,56 @@ impl<'a, A: Api> Fetcher<'a, A> {
     }
 
     async fn call(&mut self, request: ApiRequest) -> Result<String, CallError> {
-        let answer = self.api.call(&request, &self.context).await;
-        let url = self.calls.is_some().then(|| self.redacted_url(&request));
+        let answer = self.send(&request).await;
+        let resolved = self.api.resolve_url(&request.url);
+        match (meaning(self.event, &request, &resolved, &answer, self.api.is_prepared()), answer) {
+            (Meaning::Success, Ok(answer)) if answer.status == StatusCode::NO_CONTENT => {
+                match self.discard(&request, &resolved).await {
+                    None | Some(Discard::OutOfDate(_)) => Ok(answer.body),
+                    Some(cause) => {
+                        let detail = format!("the API discarded the report: {cause}");
+                        Err(CallError::Failed(failure(&request, &resolved, &answer, &detail)))
+                    }
+                }
+            }
+            (Meaning::Success, answer) => {
+                let body = answer.map(|answer| answer.body).unwrap_or_default();
+                self.note_deletion(&request, &resolved, &body);
+                Ok(body)
+            }
+            (Meaning::Gone(text), _) => Err(CallError::Gone(text)),
+            (Meaning::NotFound(text), _) => Err(CallError::ResourceNotFound(text)),
+            (Meaning::Failed(text), _) => Err(CallError::Failed(text)),
+        }
+    }
+
+    /// Why the API discarded a report, from the reports that it has; `None` for an answer to anything else, or if
+    /// a person prepared it.
+    async fn discard(&mut self, request: &ApiRequest, resolved: &str) -> Option<Discard> {
+        let sent = request.body.as_deref()?;
+        if self.api.is_prepared() || request.method == Method::Get || !is_api_report(resolved) {
+            return None;
+        }
+        let path = request.url.split(['?', '#']).next().unwrap_or_default();
+        let read = ApiRequest {
+            method: Method::Get,
+            url: format!("{path}?page=1&size={REPORTS}"),
+            body: None,
+            ..request.clone()
+        };
+        let answer = self.send(&read).await;
+        let resolved = self.api.resolve_url(&read.url);
+        Some(match (meaning(self.event, &read, &resolved, &answer, false), answer) {
+            (Meaning::Success, Ok(list)) => explain(sent, &list.body),
+            (Meaning::Success, Err(error)) => Discard::Unexplained(error.to_string()),
+            (Meaning::Gone(text) | Meaning::NotFound(text) | Meaning::Failed(text), _) => Discard::Unexplained(text),
+        })
+    }
+
+    /// Sends a request, and records it.
+    async fn send(&mut self, request: &ApiRequest) -> Result<api::Answer, ApiFailure> {
+        let answer = self.api.call(request, &self.context).await;
+        let url = self.calls.is_some().then(|| self.redacted_url(request));
         if let Some((calls, url)) = self.calls.as_mut().zip(url) {
             calls.push(CallRecord {
                 phase: self.phase,
@@ -105,17 +159,7 @@ impl<'a, A: Api> Fetcher<'a, A> {
                 response_body: answer.as_ref().ok().map(|response| response.body.clone()),
             });
         }
-        let resolved = self.api.resolve_url(&request.url);
-        match (meaning(self.event, &request, &resolved, &answer, self.api.is_prepared()), answer) {
-            (Meaning::Success, answer) => {
-                let body = answer.map(|answer| answer.body).unwrap_or_default();
-                self.note_deletion(&request, &resolved, &body);
-                Ok(body)
-            }
-            (Meaning::Gone(text), _) => Err(CallError::Gone(text)),
-            (Meaning::NotFound(text), _) => Err(CallError::ResourceNotFound(text)),
-            (Meaning::Failed(text), _) => Err(CallError::Failed(text)),
-        }
+        answer
     }
 
     /// Notes what an answer at the own URL of the event's resource says of its deletion.
@@ -175,7 +219,6 @@ mod tests {
     use lifecycle_core::id::Generation;
 
     use super::*;
-    use crate::api::{self, ApiFailure};
 
     /// A fake API whose base URL contains credentials, and which fails every call.
     struct Absent;

@@ -18,7 +18,8 @@
 //! live objects are of an older one.
 //!
 //! A condition whose status is not `True`, `False` or `Unknown` is sent as `Unknown`, because the API would
-//! reject the whole report, with all its other conditions.
+//! reject the whole report, with all its other conditions. `Available` is never sent as `Unknown`, because the API
+//! discards the whole report then, `Finalized` included, and keeps the former one: it is sent as `False`.
 
 mod status;
 
@@ -414,12 +415,21 @@ fn orphan_gate_fired(outcome: &Outcome) -> bool {
     }
 }
 
-/// Sets every condition to `Unknown` whose status the API would reject. Returns whether there was one.
+/// Sets every condition whose status the API would reject to `Unknown`, and `Available` to `False`: also where the
+/// task itself says `Unknown`, whose reason and message stay. Returns whether there was one.
 fn fill_in(status: &mut Status<'_>) -> bool {
     let mut filled = false;
     for condition in status.each() {
+        let is_available = condition.text("type").as_deref() == Some("Available");
         if let Some(message) = condition.status_fault() {
-            Correction { status: "Unknown", reason: NOT_EVALUATED, message }.write(condition);
+            let status = if is_available { "False" } else { "Unknown" };
+            Correction { status, reason: NOT_EVALUATED, message }.write(condition);
+            filled = true;
+        } else if is_available && condition.text("status").as_deref() == Some("Unknown") {
+            condition.set("status", "False");
+            if condition.text("reason").is_none_or(|reason| reason.is_empty()) {
+                condition.set("reason", NOT_EVALUATED);
+            }
             filled = true;
         }
     }

@@ -47,18 +47,14 @@ pub fn meaning(
     result: &Result<Answer, ApiFailure>,
     is_prepared: bool,
 ) -> Meaning {
-    let call = || format!("API request failed: {} {}", request.method.as_str(), redacted_url(resolved));
     let answer = match result {
         Ok(answer) => answer,
         Err(ApiFailure { attempts, message }) => {
-            return Meaning::Failed(format!("{} after {attempts} attempt(s): {message}", call()));
+            let call = call(request, resolved);
+            return Meaning::Failed(format!("{call} after {attempts} attempt(s): {message}"));
         }
     };
-    let text = |detail: &str| {
-        let reason = answer.status.canonical_reason().unwrap_or("");
-        let Answer { status, attempts, .. } = answer;
-        format!("{} returned {} {reason} after {attempts} attempt(s): {detail}", call(), status.as_u16())
-    };
+    let text = |detail: &str| failure(request, resolved, answer, detail);
     if answer.status.is_success() {
         let of_document = || if is_prepared { None } else { fault_of_document(event, request, resolved, answer) };
         return match fault_of_success(request, resolved, answer).or_else(of_document) {
@@ -81,6 +77,18 @@ pub fn meaning(
             Origin::Api | Origin::Unclear | Origin::Other(_) => detail(answer),
         })),
     }
+}
+
+/// The text of a call that failed with an answer.
+#[must_use]
+pub fn failure(request: &ApiRequest, resolved: &str, answer: &Answer, detail: &str) -> String {
+    let reason = answer.status.canonical_reason().unwrap_or("");
+    let (Answer { status, attempts, .. }, call) = (answer, call(request, resolved));
+    format!("{call} returned {} {reason} after {attempts} attempt(s): {detail}", status.as_u16())
+}
+
+fn call(request: &ApiRequest, resolved: &str) -> String {
+    format!("API request failed: {} {}", request.method.as_str(), redacted_url(resolved))
 }
 
 /// Says why an answer with a status of success is none: the API answers a GET and a report with JSON, and a

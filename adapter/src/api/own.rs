@@ -8,6 +8,8 @@ use std::borrow::Cow;
 use lifecycle_core::event::{LifecycleEvent, OwnerReference};
 use percent_encoding::percent_decode_str;
 
+use super::origin::is_api_path;
+
 /// The last path segment of the URL to which an adapter reports conditions.
 const STATUSES: &str = "statuses";
 
@@ -38,6 +40,11 @@ pub(super) fn names_owner_of(owner: &OwnerReference, resolved: &str) -> bool {
 pub(super) fn is_report(resolved: &str) -> bool {
     let path = resolved.split(['?', '#']).next().unwrap_or_default();
     path.trim_end_matches('/').rsplit('/').next() == Some(STATUSES)
+}
+
+/// Whether a resolved URL is one of the HyperFleet API to which adapters report conditions.
+pub fn is_api_report(resolved: &str) -> bool {
+    is_api_path(resolved) && is_report(resolved)
 }
 
 /// Whether the event's resource is in the collection: the collection in the event's `href`, else the plural of

@@ -102,7 +102,7 @@ fn failure_makes_available_false() {
     let decision = Decision::Update { from: None, because: UpdateReason::GenerationChanged };
     let refused = OutcomeResult::Failed(Failure::new(FailReason::Forbidden, "m"));
     check(&[outcome("a", decision, refused)], "Available", &[("False", "Forbidden")]);
-    check(&[skipped("a", SkipReason::WhenFalse)], "Available", &UNTOUCHED);
+    check(&[skipped("a", SkipReason::WhenFalse)], "Available", &[("False", "Mine")]);
 }
 
 #[test]
@@ -359,7 +359,10 @@ proptest! {
                 let is_sound = |condition: &Value| condition["status"].is_string() || !condition.is_object();
                 let expected: Vec<_> = conditions
                     .iter()
-                    .map(|it| if is_sound(it) { it.clone() } else { json!({"type": it["type"], "status": "Unknown", "reason": NOT_EVALUATED}) })
+                    .map(|it| {
+                        let unknown = if it["type"] == "Available" { "False" } else { "Unknown" };
+                        if is_sound(it) { it.clone() } else { json!({"type": it["type"], "status": unknown, "reason": NOT_EVALUATED}) }
+                    })
                     .collect();
                 prop_assert_eq!(available, mentions(&status(&expected), "Available"));
             }

@@ -206,6 +206,37 @@ fn condition_without_a_status_is_sent_as_unknown() {
 }
 
 #[test]
+fn available_is_never_unknown() {
+    let status = |conditions: Value| json!({ "adapter": "a", "conditions": conditions }).to_string();
+    for (name, available, expected) in [
+        ("no status", json!({}), ["False", "StatusNotEvaluated", "the status has no value"]),
+        ("null", json!({"status": null, "reason": "Mine"}), ["False", "StatusNotEvaluated", "the status has no value"]),
+        (
+            "a boolean",
+            json!({"status": true}),
+            [
+                "False",
+                "StatusNotEvaluated",
+                "the status is true, but it has to be one of the texts True, False and Unknown",
+            ],
+        ),
+        ("the task's Unknown", json!({"status": "Unknown"}), ["False", "StatusNotEvaluated", ""]),
+        ("with its reason", json!({"status": "Unknown", "reason": "A", "message": "b"}), ["False", "A", "b"]),
+        ("True", json!({"status": "True", "reason": "A", "message": "b"}), ["True", "A", "b"]),
+    ] {
+        let mut condition = available;
+        condition["type"] = json!("Available");
+        let others = [json!({"type": "Health", "status": "Unknown"}), json!({"type": "Finalized", "status": "True"})];
+        let text = status(json!([condition, others[0], others[1]]));
+        let corrected: Value = serde_json::from_str(&sent(&text, &[])).unwrap();
+        let conditions = &corrected["conditions"];
+        let available = ["status", "reason", "message"].map(|key| conditions[0][key].as_str().unwrap_or_default());
+        assert_eq!(available, expected, "{name}");
+        assert_eq!([&conditions[1], &conditions[2]], [&others[0], &others[1]], "{name}: the others stay");
+    }
+}
+
+#[test]
 fn status_without_a_generation_is_recognized() {
     for (text, lacks) in [
         (r#"{"adapter":"a","conditions":[]}"#, true),
