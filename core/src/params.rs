@@ -29,7 +29,6 @@ pub enum Unresolved {
 /// Resolves the params of one event, in order.
 #[derive(Debug)]
 pub struct Resolver<'t> {
-    task: &'t Task,
     host: &'t Host,
     params: std::slice::Iter<'t, Param>,
     waiting: Option<&'t Param>,
@@ -52,7 +51,6 @@ impl<'t> Resolver<'t> {
     #[must_use]
     pub fn new(task: &'t Task, host: &'t Host) -> Self {
         Self {
-            task,
             host,
             params: task.params.iter(),
             waiting: None,
@@ -102,6 +100,7 @@ impl<'t> Resolver<'t> {
             let required = if param.required { "required " } else { "" };
             failed(format!("failed to extract {required}parameter '{name}' from source '{source}': {error}"))
         };
+        let mut why = "its value is null".to_owned();
         let value = match extracted {
             Ok(value) => {
                 let empty = value.value.is_null() || (value.value.as_str() == Some("") && value.kinds.is_empty());
@@ -109,7 +108,10 @@ impl<'t> Resolver<'t> {
                 let converted = convert(param, value).map(Some);
                 converted.map_err(|error| failed(format!("failed to convert parameter '{}': {error}", param.name)))
             }
-            Err(NoValue::Absent(_)) if !param.required => Ok(default()),
+            Err(NoValue::Absent(error)) if !param.required => {
+                why = error;
+                Ok(default())
+            }
             Err(NoValue::Absent(error) | NoValue::Failed(error)) => Err(not_extracted(&error)),
         };
         let value = match value {
@@ -130,7 +132,7 @@ impl<'t> Resolver<'t> {
                 scope.set_typed(&param.name, value);
             }
             None if param.required => return Err(not_extracted("it has no value")),
-            None => {}
+            None => scope.note_absence(&param.name, why),
         }
         Ok(())
     }
@@ -149,7 +151,7 @@ impl Stage for Resolver<'_> {
             }
         }
         while let Some(param) = self.params.next() {
-            match extract(param, self.task, self.host, scope) {
+            match extract(param, self.host, scope) {
                 Extraction::Needs(need) => {
                     self.waiting = Some(param);
                     self.has_fetched = true;
@@ -184,7 +186,7 @@ enum Extraction {
     Value(Result<Typed, NoValue>),
 }
 
-fn extract(param: &Param, task: &Task, host: &Host, scope: &Scope) -> Extraction {
+fn extract(param: &Param, host: &Host, scope: &Scope) -> Extraction {
     let extracted = match &param.source {
         ParamSource::Environment(name) => {
             host.environment.value().get(name).cloned().ok_or_else(|| format!("environment variable {name} is not set"))
@@ -208,18 +210,18 @@ fn extract(param: &Param, task: &Task, host: &Host, scope: &Scope) -> Extraction
         }
         ParamSource::Expression(expression) => {
             let answer = expression.evaluate_typed(scope).map(Option::unwrap_or_default);
-            return Extraction::Value(answer.map_err(|error| not_evaluated(&error, task)));
+            return Extraction::Value(answer.map_err(|error| not_evaluated(&error)));
         }
         ParamSource::File { path, .. } => return Extraction::Needs(Need::File(path.clone())),
     };
     Extraction::Value(extracted.map(Typed::from).map_err(NoValue::Absent))
 }
 
-/// An expression lacks its value if a key that it reads does not exist, or another param has no value.
-fn not_evaluated(error: &EvaluationError, task: &Task) -> NoValue {
+/// An expression lacks its value if a key or a variable that it reads does not exist, such as a param without a value.
+/// `check` warns of a name that nothing declares; tasks of the Go adapter rely on the default then.
+fn not_evaluated(error: &EvaluationError) -> NoValue {
     let is_absent = match &error.kind {
-        EvaluationErrorKind::MissingKey { .. } => true,
-        EvaluationErrorKind::Undeclared(name) => task.params.iter().any(|param| param.name == *name),
+        EvaluationErrorKind::MissingKey { .. } | EvaluationErrorKind::Undeclared(_) => true,
         EvaluationErrorKind::Other => false,
     };
     if is_absent { NoValue::Absent(error.to_string()) } else { NoValue::Failed(error.to_string()) }

@@ -165,6 +165,12 @@ fn param_without_a_value_gets_its_default() {
     }
     let error = param(FAILS, json!({"required": true, "default": 5})).unwrap_err();
     assert!(error.ends_with("no such key: event.nope"), "{error}");
+    for undeclared in ["nope.text", "nope.?text", "nope == 'x' ? 1 : 2", "frobnicate(1)"] {
+        assert_eq!(param(undeclared, json!({"default": 5})), Ok((Some(json!(5)), vec![])), "{undeclared}");
+        assert_eq!(param(undeclared, json!({})), Ok((None, vec![])), "{undeclared}");
+        let error = param(undeclared, json!({"required": true, "default": 5})).unwrap_err();
+        assert!(error.contains("undeclared reference to"), "{error}");
+    }
     for expression in [ABSENT, NULL] {
         let error = param(expression, json!({"required": true})).unwrap_err();
         assert!(error.contains("failed to extract required parameter 'value'"), "{error}");
@@ -195,7 +201,6 @@ fn failed_param_fails_the_event_unless_the_author_wants_its_default() {
         ("a list", call(), json!({}), called(Ok("[]")), "the response is not a JSON object"),
         ("a file that cannot be read", file(), json!({}), unread(ReadError::Failed), "it says no"),
         ("an evaluation", expression("event.id - 1"), json!({}), None, "applied to '(string, int)'"),
-        ("a function that does not exist", expression("nope()"), json!({}), None, "undeclared reference to 'nope'"),
         ("a conversion", json!("event.id"), json!({"type": "int"}), None, "failed to convert parameter 'value'"),
     ];
     for (name, source, more, answer, cause) in failed {
@@ -222,6 +227,33 @@ fn failed_param_fails_the_event_unless_the_author_wants_its_default() {
     for (name, source, answer) in absent {
         let value = resolved(source, json!({"default": 5}), answer);
         assert_eq!(value, Ok((Some(json!(5)), vec![])), "{name}");
+    }
+}
+
+#[test]
+fn expression_that_reads_a_param_without_a_value_says_which_and_why() {
+    let expression = |name: &str, text: &str| json!({"name": name, "source": {"expression": text}});
+    for (first, why) in [
+        (json!({"name": "first", "source": "env.NOPE"}), "environment variable NOPE is not set"),
+        (json!({"name": "first", "source": {"expression": "event.nope"}}), "no such key: event.nope"),
+        (json!({"name": "first", "source": {"expression": "null"}}), "its value is null"),
+    ] {
+        let reason = |read: &str| {
+            let task = task(&json!({
+                "params": [first, expression("second", "first + 'x'")],
+                "preconditions": [{"name": "ready", "expression": format!("{read} == 'x'")}],
+            }));
+            let mut scope = scope();
+            drive(Resolver::new(&task, &Host::default()), &mut scope).0.unwrap();
+            match drive(Evaluator::new(&task), &mut scope).0 {
+                Verdict::NotMet(reason) => reason,
+                verdict => panic!("{verdict:?}"),
+            }
+        };
+        let (of_first, of_second) = (reason("first"), reason("second"));
+        assert!(of_first.contains("`first` has no value: ") && of_first.contains(why), "{of_first}");
+        assert!(of_second.contains("`second` has no value: ") && of_second.contains(why), "{of_second}");
+        assert!(!of_first.contains("undeclared") && !of_second.contains("undeclared"), "{of_second}");
     }
 }
 

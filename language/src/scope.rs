@@ -28,6 +28,8 @@ pub struct Scope {
     variables: BTreeMap<Arc<str>, Variable>,
     /// The variables whose values logs and traces must not print.
     concealed: BTreeSet<String>,
+    /// Why variables are not set that the task declares.
+    absences: BTreeMap<String, String>,
     /// All variables as template values; cleared by each change, and rebuilt from the copies that the
     /// variables keep.
     template_data: OnceLock<gotmpl::Value>,
@@ -38,7 +40,14 @@ impl Scope {
     #[must_use]
     pub fn new(now: Timestamp) -> Self {
         let now_text = now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
-        Self { now, now_text, variables: BTreeMap::new(), concealed: BTreeSet::new(), template_data: OnceLock::new() }
+        Self {
+            now,
+            now_text,
+            variables: BTreeMap::new(),
+            concealed: BTreeSet::new(),
+            absences: BTreeMap::new(),
+            template_data: OnceLock::new(),
+        }
     }
 
     /// Returns the instant that `now()` and `{{ .now }}` give throughout the event.
@@ -72,6 +81,7 @@ impl Scope {
 
     fn put(&mut self, name: &str, variable: Variable) {
         self.template_data.take();
+        self.absences.remove(name);
         match self.variables.get_mut(name) {
             Some(known) => *known = variable,
             None => drop(self.variables.insert(name.into(), variable)),
@@ -82,6 +92,16 @@ impl Scope {
     pub fn unset(&mut self, name: &str) {
         self.template_data.take();
         self.variables.remove(name);
+    }
+
+    /// Notes why a variable that the task declares is not set: the error of an expression that reads it says so.
+    pub fn note_absence(&mut self, name: &str, why: String) {
+        self.absences.insert(name.to_owned(), why);
+    }
+
+    /// Why the variable `name` is not set; none if it is set, or nothing declares it.
+    pub(crate) fn absence(&self, name: &str) -> Option<&str> {
+        self.absences.get(name).map(String::as_str)
     }
 
     /// Sets (or with `None` removes) one key of a top-level object, and creates the object if needed:

@@ -108,7 +108,7 @@ impl Text<'_> {
         // The pass ended at the param that failed, and read none of those after it.
         let has_failed = |name: &str| self.trace.failed_param.as_deref() == Some(name);
         let mut is_over = false;
-        for ParamSource { name, source, is_default } in &self.trace.param_sources {
+        for ParamSource { name, source, is_default, has_failed: is_replaced } in &self.trace.param_sources {
             let value = match self.trace.params.get(name) {
                 Some(value) => self.value(value),
                 None if has_failed(name) => styled(BAD, "(failed)"),
@@ -116,7 +116,11 @@ impl Text<'_> {
                 None => styled(FAINT, "(absent)"),
             };
             is_over |= has_failed(name);
-            let by = if *is_default { "default, no value in " } else { "" };
+            let by = match (*is_default, *is_replaced) {
+                (_, true) => "default, after a failure of ",
+                (true, false) => "default, no value in ",
+                (false, false) => "",
+            };
             writeln!(f, "  {name:<16} = {value}  {}", styled(FAINT, format_args!("<- {by}{}", one_line(source))))?;
         }
         self.calls(f, "param_extraction", "", 2)?;

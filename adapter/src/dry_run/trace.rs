@@ -130,6 +130,9 @@ pub struct ParamSource {
     /// Whether the param has its default in place of a value of the source.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_default: bool,
+    /// Whether the source failed, so that `on_error: default` applies.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub has_failed: bool,
 }
 
 /// A JSON body that phase 4 sent.

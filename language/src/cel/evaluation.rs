@@ -132,7 +132,10 @@ pub(super) fn describe(error: &ExecutionError, scope: &Scope, source: &str) -> (
     match error {
         ExecutionError::UndeclaredReference(name) => {
             let name = name.strip_prefix('.').unwrap_or(name).to_owned();
-            let message = format!("undeclared reference to '{name}'");
+            let message = match scope.absence(&name) {
+                Some(why) => format!("`{name}` has no value: {why}"),
+                None => format!("undeclared reference to '{name}'"),
+            };
             (EvaluationErrorKind::Undeclared(name), message)
         }
         error => (EvaluationErrorKind::Other, message(error)),

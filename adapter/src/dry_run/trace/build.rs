@@ -156,6 +156,7 @@ impl Recording<'_> {
             name: param.name.clone(),
             source: param.source.to_string(),
             is_default: self.report.defaulted.contains(&param.name),
+            has_failed: self.report.replaced.iter().any(|error| error.step == param.name),
         };
         params.map(source).collect()
     }
