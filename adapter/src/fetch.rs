@@ -82,7 +82,7 @@ impl<'a, A: Api> Fetcher<'a, A> {
         loop {
             match stage.resume(scope, answer.take()) {
                 Progress::Done(done) => return (done, stage),
-                Progress::Needs(need) => answer = Some(self.answer(need).await),
+                Progress::Needs(need) => answer = Some(without_secrets(self.answer(need).await, scope)),
             }
         }
     }
@@ -176,6 +176,19 @@ impl<'a, A: Api> Fetcher<'a, A> {
     /// The resolved URL without credentials, for traces.
     fn redacted_url(&self, request: &ApiRequest) -> String {
         redacted_url(&self.api.resolve_url(&request.url))
+    }
+}
+
+/// The answer with an error that does not quote a secret, such as the body of a request that an API refuses.
+fn without_secrets(answer: Answer, scope: &Scope) -> Answer {
+    let clean = |text: String| scope.secrets().text(&text).into_owned();
+    match answer {
+        Answer::Called(Err(error)) => Answer::Called(Err(match error {
+            CallError::Gone(text) => CallError::Gone(clean(text)),
+            CallError::ResourceNotFound(text) => CallError::ResourceNotFound(clean(text)),
+            CallError::Failed(text) => CallError::Failed(clean(text)),
+        })),
+        Answer::Called(Ok(_)) | Answer::Read(_) | Answer::Logged => answer,
     }
 }
 

@@ -121,6 +121,7 @@ impl<T: Transport, A: Api> Pipeline<T, A> {
                 execution.publish(&self.host, &mut scope);
                 let stamp = self.stamp(event, &scope);
                 report.outcomes = self.reconcile(stamp, &mut scope, before_reporting).await;
+                report.outcomes.iter_mut().for_each(|outcome| outcome.redact(scope.secrets()));
                 execution.note_outcomes(&report.outcomes);
             }
         }

@@ -1,55 +1,47 @@
-//! Keeps secrets, those of Secrets and of the environment, out of traces, and out of what logs, errors and reports tell of
-//! a server's refusal, which may quote them.
+//! Keeps secrets out of traces, and out of what logs, errors and reports tell of a server's refusal, which may quote them.
 //!
 //! In: the task, the variables at the end of a pass, and the objects of the store. Out: a [`Redactor`], which
-//! replaces secrets in texts, values and objects. Secret are the values of `env` and of the variables that come
-//! from it, from files or from redacted parts of the configuration ([`Scope::is_concealed`]); what a template or
-//! expression of a manifest, patch, payload or post action makes of them; and the data of Secrets. Not found is
+//! replaces secrets in texts, values and objects. Secret are the values that the scope [conceals](Scope::conceal); what a
+//! template or expression of a manifest, patch, payload or post action makes of them; and the data of Secrets. Not found is
 //! what a function makes of a secret in a manifest that is text with actions between its lines.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
 
 use lifecycle_core::task::{Manifest, PayloadNode, PayloadSource, Task};
 use lifecycle_language::scope::Scope;
-use lifecycle_language::template::Template;
+pub use lifecycle_language::secrets::REDACTED;
+use lifecycle_language::secrets::Secrets;
+use lifecycle_language::template::{Part, Template, Tree};
 use serde_json::{Map, Value};
-
-/// What stands in place of a secret.
-pub const REDACTED: &str = "[redacted]";
 
 /// What stands in place of a secret that differs from the one before the pass.
 const CHANGED: &str = "[redacted, changed]";
 
-/// The shortest secret that is also looked for inside of longer texts. Shorter ones, such as `eu`, are parts of
-/// many words; a text that is one as a whole is always redacted.
-const WITHIN_TEXT: usize = 6;
-
-/// The shortest secret; a shorter text tells nobody anything, and is in every trace.
-const SHORTEST: usize = 3;
-
 /// The annotation in which `kubectl apply` keeps the fields that it sent.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+/// The kind whose data is secret.
+const SECRET: &str = "Secret";
+
+/// The keys of that data.
+const DATA: [&str; 2] = ["data", "stringData"];
 
 /// Replaces the secrets of one pass.
 #[derive(Debug, Default)]
 pub struct Redactor {
-    /// Each secret, as text and as JSON writes the text.
-    secrets: BTreeSet<String>,
+    secrets: Secrets,
 }
 
 impl Redactor {
     /// Collects the secrets of a pass.
     #[must_use]
     pub fn of<'v>(task: &Task, scope: &Scope, objects: impl IntoIterator<Item = &'v Value>) -> Self {
-        let mut redactor = Self { secrets: BTreeSet::new() };
-        for (_, value) in scope.variables().filter(|(name, _)| scope.is_concealed(name)) {
-            redactor.add(value);
-        }
+        let mut redactor = Self { secrets: scope.secrets().clone() };
         for resource in &task.resources {
             let of_bundle = resource.bundle.iter().flat_map(|bundle| &bundle.manifests).flat_map(Manifest::structures);
             for tree in resource.manifest.structure().into_iter().chain(of_bundle) {
                 tree.templates().into_iter().for_each(|template| redactor.add_rendered(template, scope));
+                redactor.add_data_of(&tree, scope);
             }
             let patches = resource.gates.patches.iter().flat_map(|patch| patch.document.templates());
             patches.for_each(|template| redactor.add_rendered(template, scope));
@@ -62,33 +54,33 @@ impl Redactor {
         }
         task.payloads.iter().for_each(|payload| redactor.add_built(&payload.build, scope));
         objects.into_iter().for_each(|object| redactor.add_data(object));
+        scope.forget_public(&mut redactor.secrets);
         redactor
     }
 
-    /// Adds every text and number of a value.
-    fn add(&mut self, value: &Value) {
-        match value {
-            Value::String(text) if text.trim().len() >= SHORTEST => {
-                let json = Value::from(text.as_str()).to_string();
-                let escaped = json.strip_prefix('"').and_then(|json| json.strip_suffix('"')).unwrap_or(&json);
-                self.secrets.extend([text.trim().to_owned(), escaped.to_owned(), text.clone()]);
-            }
-            Value::Number(number) => self.add(&Value::from(number.to_string())),
-            Value::Array(items) => items.iter().for_each(|item| self.add(item)),
-            Value::Object(members) => members.values().for_each(|member| self.add(member)),
-            Value::Null | Value::Bool(_) | Value::String(_) => {}
+    fn add_rendered(&mut self, template: &Template, scope: &Scope) {
+        if scope.secret_paths().are_rendered_by(template) {
+            self.add_text_of(template, scope);
         }
     }
 
-    fn add_rendered(&mut self, template: &Template, scope: &Scope) {
-        let reads_secret =
-            template.variables().iter().any(|path| scope.is_concealed(path.split('.').next().unwrap_or_default()));
-        if reads_secret && let Ok(text) = template.render(scope) {
-            // What a manifest that is text makes of the text, such as the content of quotes.
-            if let Ok(value) = serde_saphyr::from_str::<Value>(&text) {
-                self.add(&value);
-            }
-            self.add(&Value::from(text.into_owned()));
+    fn add_text_of(&mut self, template: &Template, scope: &Scope) {
+        let Ok(text) = template.render(scope) else { return };
+        // What a manifest that is text makes of the text, such as the content of quotes.
+        if let Ok(value) = serde_saphyr::from_str::<Value>(&text) {
+            self.secrets.add(&value);
+        }
+        self.secrets.add(&Value::from(text.into_owned()));
+    }
+
+    /// Adds what the manifest of a Secret makes its data of, which the store holds in base64.
+    fn add_data_of(&mut self, manifest: &Tree, scope: &Scope) {
+        if !matches!(manifest.part(&["kind"]), Part::Literal(kind) if kind == SECRET) {
+            return;
+        }
+        for key in DATA {
+            let data = manifest.keep(&[&[key]]);
+            data.templates().into_iter().for_each(|template| self.add_text_of(template, scope));
         }
     }
 
@@ -100,10 +92,10 @@ impl Redactor {
             PayloadNode::Map(entries) => entries.iter().for_each(|(_, node)| self.add_built(node, scope)),
             PayloadNode::Lookup { source: PayloadSource::Field(_), .. } => {}
             PayloadNode::Lookup { source: PayloadSource::Expression(expression), .. } => {
-                if expression.reads_variable(&|name| scope.is_concealed(name))
+                if scope.secret_paths().are_read_by(expression)
                     && let Ok(Some(answer)) = expression.evaluate_typed(scope)
                 {
-                    self.add(&answer.value);
+                    self.secrets.add(&answer.value);
                 }
             }
         }
@@ -114,7 +106,7 @@ impl Redactor {
         match object {
             Value::Object(members) => {
                 for (key, member) in members {
-                    if is_data(members, key) { self.add(member) } else { self.add_data(member) }
+                    if is_data(members, key) { self.secrets.add(member) } else { self.add_data(member) }
                 }
             }
             Value::Array(items) => items.iter().for_each(|item| self.add_data(item)),
@@ -125,14 +117,15 @@ impl Redactor {
     /// The text without secrets.
     #[must_use]
     pub fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        if self.secrets.contains(text) {
-            return Cow::Borrowed(REDACTED);
-        }
-        let within = self.secrets.iter().filter(|secret| secret.len() >= WITHIN_TEXT && text.contains(secret.as_str()));
-        let mut found: Vec<&String> = within.collect();
-        // A secret may contain another one.
-        found.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
-        found.iter().fold(Cow::Borrowed(text), |text, secret| Cow::Owned(text.replace(secret.as_str(), REDACTED)))
+        self.secrets.text(text)
+    }
+
+    /// Removes secrets from the body of a request or response, which is mostly JSON: there, also short ones are found.
+    pub fn body(&self, body: &mut String) {
+        let value = serde_json::from_str::<Value>(body).ok();
+        let redacted =
+            value.as_ref().map(|value| self.value(value)).filter(|redacted| Some(redacted) != value.as_ref());
+        *body = redacted.map_or_else(|| self.text(body).into_owned(), |redacted| redacted.to_string());
     }
 
     /// The value without secrets.
@@ -166,7 +159,7 @@ impl Redactor {
                 };
                 Value::Object(members.iter().map(member).collect())
             }
-            Value::Number(number) if self.secrets.contains(&number.to_string()) => Value::from(REDACTED),
+            Value::Number(number) if self.secrets.contain_number(number) => Value::from(REDACTED),
             Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
         }
     }
@@ -174,7 +167,7 @@ impl Redactor {
 
 /// Whether a key of a mapping is the data of a Secret.
 fn is_data(members: &Map<String, Value>, key: &str) -> bool {
-    matches!(key, "data" | "stringData") && members.get("kind").and_then(Value::as_str) == Some("Secret")
+    DATA.contains(&key) && members.get("kind").and_then(Value::as_str) == Some(SECRET)
 }
 
 /// A value with every text in it concealed.

@@ -3,15 +3,12 @@
 //! In: a URL from a configuration, or the name of a header or query parameter. Out: the URL as logs may print
 //! it. A URL that cannot be parsed is no error.
 
+use lifecycle_core::sensitive;
 use percent_encoding::percent_decode_str;
 use url::Url;
 
 /// Replaces a secret in printed text.
 pub const REDACTED: &str = "**REDACTED**";
-
-/// A header or query parameter whose name contains one of these words may hold a credential.
-const SECRET_NAMES: [&str; 10] =
-    ["auth", "cookie", "token", "secret", "key", "pass", "pwd", "credential", "sig", "session"];
 
 /// The URL without user and password, and without the values of secret parameters.
 ///
@@ -49,8 +46,7 @@ pub fn redacted_url(url: &str) -> String {
 
 /// Whether a header or query parameter of this name may hold a credential.
 pub(crate) fn is_secret_name(name: &str) -> bool {
-    let name = percent_decode_str(name).decode_utf8_lossy().to_lowercase();
-    SECRET_NAMES.iter().any(|part| name.contains(part))
+    sensitive::is_secret_name(&percent_decode_str(name).decode_utf8_lossy())
 }
 
 #[cfg(test)]

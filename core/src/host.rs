@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use crate::event::LifecycleEvent;
+use crate::sensitive;
 use lifecycle_language::scope::{Scope, Variable};
 
 /// The process as its task sees it. Built once, at load; the scopes of all events share its variables.
@@ -22,11 +23,14 @@ pub struct Host {
 }
 
 impl Host {
-    /// Sets the variables that exist before the first param: `config`, `env`, `event` and an empty `resources`.
+    /// Sets the variables that exist before the first param: `config`, `env`, `event` and an empty `resources`. Says which
+    /// of `env` are secret.
     /// The variable `adapter` follows later, from [`Execution::publish`](crate::execution::Execution::publish).
     pub fn introduce(&self, event: &LifecycleEvent, scope: &mut Scope) {
         scope.share("config", &self.config);
         scope.share("env", &self.environment);
+        let names = self.environment.value().as_object().into_iter().flat_map(|variables| variables.keys());
+        sensitive::of_environment(names.map(String::as_str)).for_each(|path| scope.conceal(&path, true));
         scope.set("event", event.data.clone());
         scope.set("resources", json!({}));
     }

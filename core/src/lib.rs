@@ -40,6 +40,7 @@ pub mod precondition;
 pub mod proof;
 pub mod readiness;
 pub mod row;
+pub mod sensitive;
 pub mod stage;
 pub mod sweep;
 pub mod task;

@@ -5,12 +5,14 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
+use crate::bundle::member::Effect;
 use crate::bundle::report::Report;
 use crate::decision::{Decision, FailReason, Failure, SkipReason};
 use crate::id::GroupVersionKind;
 use crate::row::Row;
 use crate::warning::{Warning, WarningReason};
 use lifecycle_language::cel::Reading;
+use lifecycle_language::secrets::Secrets;
 
 /// The outcome of one resource.
 #[derive(Debug, Clone, PartialEq)]
@@ -167,6 +169,33 @@ impl Outcome {
             | OutcomeResult::Skipped
             | OutcomeResult::Waiting => None,
         }
+    }
+
+    /// Removes secrets from the texts in which a server or the manifest may have been quoted.
+    pub fn redact(&mut self, secrets: &Secrets) {
+        if secrets.is_empty() {
+            return;
+        }
+        let clean = |text: &mut String| {
+            let clean = secrets.text(text);
+            if *clean != **text {
+                *text = clean.into_owned();
+            }
+        };
+        if let OutcomeResult::Failed(failure) = &mut self.result {
+            clean(&mut failure.message);
+        }
+        if let Decision::Fail(failure) = &mut self.decision {
+            clean(&mut failure.message);
+        }
+        if let Some(bundle) = &mut self.bundle {
+            bundle.stopped.iter_mut().for_each(clean);
+            let effects = bundle.objects.iter_mut().map(|object| &mut object.effect);
+            let failures =
+                effects.filter_map(|effect| if let Effect::Failed(failure) = effect { Some(failure) } else { None });
+            failures.chain(&mut bundle.failure).for_each(|failure| clean(&mut failure.message));
+        }
+        self.warnings.iter_mut().for_each(|warning| clean(&mut warning.message));
     }
 
     /// Explains the outcome in a sentence for logs and traces.

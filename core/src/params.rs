@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::host::Host;
 use crate::precondition;
+use crate::sensitive;
 use crate::stage::{Answer, CallError, Need, Phase, PhaseError, Progress, ReadError, Stage};
 use crate::task::{Param, ParamSource, Task};
 use lifecycle_language::cel::{EvaluationError, EvaluationErrorKind};
@@ -88,6 +89,7 @@ impl<'t> Resolver<'t> {
         extracted: Result<Typed, NoValue>,
         scope: &mut Scope,
     ) -> Result<(), PhaseError> {
+        let is_secret = param.sensitive.unwrap_or_else(|| is_secret(&param.source, self.host, scope));
         let mut is_default = false;
         let mut default = || {
             let default = param.default.clone().filter(|default| !default.is_null()).map(Typed::from);
@@ -106,7 +108,10 @@ impl<'t> Resolver<'t> {
                 let empty = value.value.is_null() || (value.value.as_str() == Some("") && value.kinds.is_empty());
                 let value = if empty { default().unwrap_or(value) } else { value };
                 let converted = convert(param, value).map(Some);
-                converted.map_err(|error| failed(format!("failed to convert parameter '{}': {error}", param.name)))
+                converted.map_err(|error| {
+                    let error = if is_secret { "its value is sensitive, and is not shown".to_owned() } else { error };
+                    failed(format!("failed to convert parameter '{}': {error}", param.name))
+                })
             }
             Err(NoValue::Absent(error)) if !param.required => {
                 why = error;
@@ -128,7 +133,9 @@ impl<'t> Resolver<'t> {
             Some(value) => {
                 // A boolean tells too little of a secret, and a default is not one.
                 let is_harmless = value.value.is_boolean() || param.default.as_ref() == Some(&value.value);
-                scope.conceal(&param.name, !is_harmless && is_secret(&param.source, self.host, scope));
+                let is_secret = is_secret && (param.sensitive.is_some() || !is_harmless);
+                sensitive::note(param, is_secret, &mut |path, is_secret| scope.conceal(path, is_secret));
+                scope.reveal(&param.name, param.sensitive == Some(false));
                 scope.set_typed(&param.name, value);
             }
             None if param.required => return Err(not_extracted("it has no value")),
@@ -168,16 +175,11 @@ impl Stage for Resolver<'_> {
     }
 }
 
-/// Whether a source reads a secret: the environment, a file, a part of the configuration that is redacted elsewhere, or a
-/// param that does.
+/// Whether a source reads a secret, also by what only the pass knows: the parts of the configuration that are redacted.
 fn is_secret(source: &ParamSource, host: &Host, scope: &Scope) -> bool {
-    match source {
-        ParamSource::Environment(_) | ParamSource::File { .. } => true,
-        ParamSource::Config(path) => found(host.config.value(), path) != found(host.config_unredacted.value(), path),
-        ParamSource::Path(path) => scope.is_concealed(path.split('.').next().unwrap_or_default()),
-        ParamSource::Expression(expression) => expression.reads_variable(&|name| scope.is_concealed(name)),
-        ParamSource::Event(_) | ParamSource::ApiCall(_) => false,
-    }
+    let is_redacted = |path| found(host.config.value(), path) != found(host.config_unredacted.value(), path);
+    matches!(source, ParamSource::Config(path) if is_redacted(path))
+        || sensitive::reads_secret(source, scope.secret_paths())
 }
 
 /// The result of extracting a param's value: known at once, or after a call or a file is read.

@@ -8,11 +8,12 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::condition;
+use crate::condition::{self, ConditionResult};
 use crate::stage::{Answer, CallError, Need, Phase, PhaseError, Progress, Stage, log_need};
 use crate::task::{Capture, CaptureSource, Check, Precondition, Task};
 use lifecycle_language::field::Found;
 use lifecycle_language::scope::{Scope, Variable};
+use lifecycle_language::secrets::REDACTED;
 use lifecycle_language::value::bounded::{self, BoundedError};
 use lifecycle_language::value::{self, Typed};
 
@@ -183,9 +184,17 @@ fn check(check: &Check, scope: &Scope) -> Result<Option<String>, String> {
         Check::Conditions(conditions) => {
             let mut unmet = Vec::new();
             for condition in conditions {
-                let result = condition::evaluate(condition, scope).map_err(|error| error.to_string())?;
+                let hides = scope.secret_paths().touch(&condition.field.prefix());
+                let result = condition::evaluate(condition, scope).map_err(|error| match hides {
+                    true => {
+                        format!("`{}`: its value is sensitive, and cannot be compared so", condition.field.source())
+                    }
+                    false => scope.secrets().text(&error.to_string()).into_owned(),
+                })?;
                 if !result.matched {
-                    unmet.push(condition::not_met(condition, &result));
+                    let actual = if hides { Value::from(REDACTED) } else { result.actual };
+                    let unmet_text = condition::not_met(condition, &ConditionResult { actual, ..result });
+                    unmet.push(scope.secrets().text(&unmet_text).into_owned());
                 }
             }
             Ok(if unmet.is_empty() { None } else { Some(unmet.join("; ")) })

@@ -122,9 +122,9 @@ impl fmt::Display for PhaseError {
     }
 }
 
-/// Renders a task's log line. Returns none for an empty text, which is not logged.
+/// Renders a task's log line, without secrets. Returns none for an empty text, which is not logged.
 pub(crate) fn log_need(line: &crate::task::LogLine, scope: &Scope) -> Option<Need> {
-    let message = line.message.render(scope).map(std::borrow::Cow::into_owned).map_err(|error| error.to_string());
+    let message = line.message.render_without_secrets(scope).map_err(|error| error.to_string());
     match message {
         Ok(text) if text.is_empty() => None,
         message => Some(Need::Log { level: line.level, message }),

@@ -70,6 +70,8 @@ pub struct Param {
     pub required: bool,
     /// Whether the default stands in for a source that fails; otherwise the event fails.
     pub default_on_error: bool,
+    /// Whether the value is secret, if the author says so; otherwise the source decides.
+    pub sensitive: Option<bool>,
 }
 
 /// The source of a param's value.

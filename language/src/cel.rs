@@ -355,6 +355,8 @@ impl Expression {
     pub fn evaluate_typed(&self, scope: &Scope) -> Result<Option<Typed>, EvaluationError> {
         evaluation::evaluate(&self.parsed.program, scope).map_err(|error| {
             let (kind, message) = evaluation::describe(&error, scope, &self.parsed.source);
+            // The cause may quote a value.
+            let message = scope.secrets().text(&message).into_owned();
             EvaluationError { expression: self.parsed.source.clone(), kind, message }
         })
     }

@@ -8,5 +8,6 @@ pub mod field;
 pub mod pattern;
 pub mod resource_reads;
 pub mod scope;
+pub mod secrets;
 pub mod template;
 pub mod value;

@@ -13,6 +13,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::Value;
 
+use crate::secrets::{self, SecretPaths, Secrets};
 use crate::value::typed::{addresses, lookup_typed};
 use crate::value::{Kind, LookupError, Typed};
 
@@ -21,15 +22,22 @@ mod variable;
 
 pub use self::variable::Variable;
 
+/// The variable with the data of the event.
+const EVENT: &str = "event";
+
 /// The variables of one event, and its one reading of the clock.
 pub struct Scope {
     now: Timestamp,
     now_text: String,
     variables: BTreeMap<Arc<str>, Variable>,
-    /// The variables whose values logs and traces must not print.
-    concealed: BTreeSet<String>,
     /// Why variables are not set that the task declares.
     absences: BTreeMap<String, String>,
+    /// What logs and traces must not print.
+    secret_paths: SecretPaths,
+    /// The variables of which their author says that everybody may see them.
+    revealed: BTreeSet<String>,
+    /// The texts at the secret paths; cleared by each change of one of them.
+    secrets: OnceLock<Secrets>,
     /// All variables as template values; cleared by each change, and rebuilt from the copies that the
     /// variables keep.
     template_data: OnceLock<gotmpl::Value>,
@@ -44,8 +52,10 @@ impl Scope {
             now,
             now_text,
             variables: BTreeMap::new(),
-            concealed: BTreeSet::new(),
             absences: BTreeMap::new(),
+            secret_paths: SecretPaths::default(),
+            revealed: BTreeSet::new(),
+            secrets: OnceLock::new(),
             template_data: OnceLock::new(),
         }
     }
@@ -82,6 +92,9 @@ impl Scope {
     fn put(&mut self, name: &str, variable: Variable) {
         self.template_data.take();
         self.absences.remove(name);
+        if name == EVENT || self.revealed.contains(name) || self.secret_paths.touch(&[name]) {
+            self.secrets.take();
+        }
         match self.variables.get_mut(name) {
             Some(known) => *known = variable,
             None => drop(self.variables.insert(name.into(), variable)),
@@ -115,19 +128,80 @@ impl Scope {
         }
     }
 
-    /// Says whether logs and traces must not print the variable `name`, because its value comes from a secret.
-    pub fn conceal(&mut self, name: &str, is_concealed: bool) {
-        if is_concealed {
-            self.concealed.insert(name.to_owned());
+    /// Says whether the value at a path, such as `["env", "TOKEN"]`, is secret: logs and traces must not print it.
+    pub fn conceal(&mut self, path: &[&str], is_secret: bool) {
+        self.secrets.take();
+        self.secret_paths.set(path, is_secret);
+    }
+
+    /// Says whether everybody may see the variable `name`, also if its text is a part of a secret.
+    pub fn reveal(&mut self, name: &str, is_public: bool) {
+        self.secrets.take();
+        if is_public {
+            self.revealed.insert(name.to_owned());
         } else {
-            self.concealed.remove(name);
+            self.revealed.remove(name);
         }
     }
 
-    /// Whether logs and traces must not print the variable `name`. They never print `env`.
+    /// The paths that logs and traces must not print.
     #[must_use]
-    pub fn is_concealed(&self, name: &str) -> bool {
-        name == "env" || self.concealed.contains(name)
+    pub fn secret_paths(&self) -> &SecretPaths {
+        &self.secret_paths
+    }
+
+    /// The texts at these paths, but for those that [everybody may see](Self::forget_public).
+    #[must_use]
+    pub fn secrets(&self) -> &Secrets {
+        self.secrets.get_or_init(|| {
+            let mut secrets = Secrets::default();
+            for path in self.secret_paths.iter() {
+                if let Some(value) = self.at(path) {
+                    secrets.add(value);
+                }
+            }
+            self.forget_public(&mut secrets);
+            secrets
+        })
+    }
+
+    /// Removes from `secrets` the texts that everybody may see: those of the event, such as the id of its resource, which
+    /// an answer of the API repeats; and those of revealed variables.
+    pub fn forget_public(&self, secrets: &mut Secrets) {
+        if secrets.is_empty() {
+            return;
+        }
+        let members = self.get(EVENT).and_then(Value::as_object).into_iter().flatten();
+        let of_event = members.filter(|(key, _)| !self.secret_paths.touch(&[EVENT, key])).map(|(_, value)| value);
+        let revealed = self.revealed.iter().filter_map(|name| self.get(name));
+        of_event.chain(revealed).for_each(|value| secrets.forget(value));
+    }
+
+    /// A copy in which each secret reads `[redacted]`, so that nothing that a template makes of it tells anything.
+    #[must_use]
+    pub fn masked(&self) -> Self {
+        let mut masked = Self::new(self.now);
+        for (name, variable) in &self.variables {
+            if self.secret_paths.touch(&[name]) {
+                let mut value = variable.value().clone();
+                for path in self.secret_paths.iter().filter(|path| path.first().is_some_and(|first| **first == **name))
+                {
+                    let part = path[1..].iter().try_fold(&mut value, |value, key| value.get_mut(key));
+                    if let Some(part) = part {
+                        *part = secrets::masked(part);
+                    }
+                }
+                masked.set(name, value);
+            } else {
+                masked.share(name, variable);
+            }
+        }
+        masked
+    }
+
+    fn at(&self, path: &[String]) -> Option<&Value> {
+        let (name, keys) = path.split_first()?;
+        keys.iter().try_fold(self.get(name)?, |value, key| value.get(key))
     }
 
     /// Returns the value of the top-level variable `name`; none if it is not set.

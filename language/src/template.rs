@@ -246,8 +246,20 @@ impl Template {
         };
         match functions::at(scope.now(), || compiled.engine.execute_template_fmt(&mut output, MAIN, data)) {
             Ok(()) => Ok(Cow::Owned(output.text)),
-            Err(error) => Err(RenderError { message: output.explain(&error) }),
+            // The error may quote a value.
+            Err(error) => Err(RenderError { message: scope.secrets().text(&output.explain(&error)).into_owned() }),
         }
+    }
+
+    /// Renders the template for readers of logs: each secret reads `[redacted]` before the template makes anything of it.
+    ///
+    /// # Errors
+    /// As [`render`](Self::render).
+    pub fn render_without_secrets(&self, scope: &Scope) -> Result<String, RenderError> {
+        let reads_secret = scope.secret_paths().are_rendered_by(self);
+        let text =
+            if reads_secret { self.render(&scope.masked())?.into_owned() } else { self.render(scope)?.into_owned() };
+        Ok(scope.secrets().text(&text).into_owned())
     }
 
     fn findings(&self) -> &Findings {

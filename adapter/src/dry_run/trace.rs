@@ -236,7 +236,8 @@ impl Trace {
         any(&mut self.warnings);
         for request in &mut self.api_requests {
             redact(&mut request.url);
-            [&mut request.request_body, &mut request.response_body].into_iter().for_each(maybe);
+            let bodies = [&mut request.request_body, &mut request.response_body];
+            bodies.into_iter().flatten().for_each(|body| redactor.body(body));
         }
         for operation in &mut self.transport_operations {
             [&mut operation.namespace, &mut operation.name].into_iter().for_each(redact);

@@ -7,26 +7,8 @@ use super::*;
 
 fn redactor(secrets: &[&str]) -> Redactor {
     let mut redactor = Redactor::default();
-    secrets.iter().for_each(|secret| redactor.add(&Value::from(*secret)));
+    secrets.iter().for_each(|secret| redactor.secrets.add(&Value::from(*secret)));
     redactor
-}
-
-#[test]
-fn secret_is_redacted_as_a_whole_and_within_text() {
-    let redactor = redactor(&["hunter2", "hunter2-long", "dev", "a \"quoted\" one", "x"]);
-    let cases = [
-        ("hunter2", "[redacted]"),
-        ("Bearer hunter2!", "Bearer [redacted]!"),
-        ("hunter2-long and hunter2", "[redacted] and [redacted]"),
-        ("dev", "[redacted]"),
-        ("device", "device"),
-        ("x", "x"),
-        (r#"{"a":"a \"quoted\" one"}"#, r#"{"a":"[redacted]"}"#),
-        ("nothing", "nothing"),
-    ];
-    for (text, expected) in cases {
-        assert_eq!(redactor.text(text), expected, "{text}");
-    }
 }
 
 #[test]
@@ -38,7 +20,7 @@ fn refusal_that_quotes_a_secret_is_told_without_it() {
     let task = compile("task.yaml", text, &surroundings).task.unwrap();
     let mut scope = Scope::new(jiff::Timestamp::UNIX_EPOCH);
     scope.set("token", json!("s3cret"));
-    scope.conceal("token", true);
+    scope.conceal(&["token"], true);
     let redactor = Redactor::of(&task, &scope, []);
     let refusal = "invalid label value \"x-S3CRET\", got s3cret";
     assert_eq!(redactor.text(refusal), "invalid label value \"[redacted]\", got [redacted]");
@@ -52,7 +34,7 @@ fn refusal_of_an_object_of_a_bundle_is_told_without_the_secret() {
     let task = compile("task.yaml", text, &surroundings).task.unwrap();
     let mut scope = Scope::new(jiff::Timestamp::UNIX_EPOCH);
     scope.set("token", json!("s3cret"));
-    scope.conceal("token", true);
+    scope.conceal(&["token"], true);
     let redactor = Redactor::of(&task, &scope, []);
     assert_eq!(redactor.text("got \"x-S3CRET\""), "got \"[redacted]\"");
     assert_eq!(redactor.text("yyS3CRET"), "[redacted]");
@@ -85,7 +67,7 @@ fn data_of_a_secret_is_redacted_wherever_the_secret_is() {
 #[test]
 fn number_that_is_a_secret_is_redacted() {
     let mut redactor = Redactor::default();
-    redactor.add(&json!([4711, 7, true]));
+    redactor.secrets.add(&json!([4711, 7, true]));
     assert_eq!(
         redactor.value(&json!({"a": 4711, "b": 7, "c": true, "d": "4711"})),
         json!({"a": REDACTED, "b": 7, "c": true, "d": REDACTED})

@@ -31,6 +31,7 @@ mod patch;
 mod recreate;
 mod replicas;
 mod scale;
+mod secrets;
 mod shutdown;
 mod signing;
 mod update;

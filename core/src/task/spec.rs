@@ -72,6 +72,10 @@ pub struct ParamSpec {
     /// uses `default`, with a warning.
     #[serde(default)]
     pub on_error: OnErrorSpec,
+    /// Whether the value is secret: logs, traces, `/passes` and the messages of errors show `[redacted]` in its place, and in
+    /// place of what is derived from it. Without the key, a value is secret if it comes from a file, from a variable of the
+    /// environment with the name of a credential, or from a redacted part of `config`, or is derived from a secret one.
+    pub sensitive: Option<bool>,
     /// A remark for readers; the adapter ignores it.
     pub description: Option<String>,
 }

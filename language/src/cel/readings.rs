@@ -25,8 +25,7 @@ pub struct Reading {
     /// `dig(labels, "example.io/tier")`. The clock is `now()`.
     pub path: Arc<str>,
     /// Compact JSON, cut after 100 characters with `…`; of a whole Kubernetes object its kind and name; `absent` if
-    /// the path has no value; `[redacted]` for what belongs to `env` or another [concealed](Scope::conceal) variable, or is
-    /// the data of a Secret.
+    /// the path has no value; `[redacted]` for what is [secret](Scope::conceal), or is the data of a Secret.
     pub value: String,
 }
 
@@ -206,16 +205,28 @@ impl Path {
             _ if self.variable == NOW => quoted(scope.now_text()),
             None if environment::is_type(absolute(&self.text)) => return None,
             variable => {
-                let place = variable.and_then(|value| self.follow(value, scope.is_concealed(&self.variable)));
+                let place = variable.and_then(|value| self.follow(Place::of(value, scope.secrets())));
+                let is_secret =
+                    scope.secret_paths().cover(&self.all_keys().iter().map(String::as_str).collect::<Vec<_>>());
+                let place = place.map(|place| if is_secret { place.confidential() } else { place });
                 place.map_or_else(|| "absent".to_owned(), Place::summary)
             }
         };
         Some(Reading { path: Arc::clone(&self.text), value })
     }
 
-    fn follow<'v>(&self, variable: &'v Value, is_concealed: bool) -> Option<Place<'v>> {
-        let root = if is_concealed { Place::confidential(variable) } else { Place::of(variable) };
-        self.steps.iter().try_fold(root, |place, step| match step {
+    /// The path's variable, and all keys and indices after it.
+    fn all_keys(&self) -> Vec<String> {
+        let steps = self.steps.iter().flat_map(|step| match step {
+            Step::Key(key) => vec![key.clone()],
+            Step::Element(index) => vec![index.to_string()],
+            Step::Dig(path) => path.split('.').map(str::to_owned).collect(),
+        });
+        std::iter::once(self.variable.clone()).chain(steps).collect()
+    }
+
+    fn follow<'v>(&self, variable: Place<'v>) -> Option<Place<'v>> {
+        self.steps.iter().try_fold(variable, |place, step| match step {
             Step::Key(key) => place.entry(key),
             Step::Element(index) => place.element(usize::try_from(*index).ok()?),
             Step::Dig(path) => data::descend(place, path, Place::child),

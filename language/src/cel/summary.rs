@@ -3,14 +3,14 @@
 //! In goes JSON, out comes its compact text, cut after [`MAX_CHARACTERS`]. A whole Kubernetes object becomes its kind and
 //! name, because a gate mostly asks whether the object exists. `data` and `stringData` of a Secret read `[redacted]`,
 //! wherever the Secret is in the value, and so does the annotation in which `kubectl apply` keeps a copy of the
-//! Secret's fields.
+//! Secret's fields, and what is secret in the scope.
 
 use serde_json::Value;
 
+use crate::secrets::{REDACTED, Secrets};
+
 /// The longest text, in characters, without the `…` that marks a cut text.
 pub(super) const MAX_CHARACTERS: usize = 100;
-
-const REDACTED: &str = "[redacted]";
 
 /// The annotation with the whole manifest that `kubectl apply` sent last.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
@@ -20,6 +20,7 @@ const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 pub(super) struct Place<'v> {
     value: &'v Value,
     within: Within,
+    secrets: &'v Secrets,
 }
 
 /// The kind of container that a value is in, which decides whether a summary may show the value.
@@ -36,14 +37,14 @@ enum Within {
 }
 
 impl<'v> Place<'v> {
-    /// A value that is no part of another.
-    pub(super) fn of(value: &'v Value) -> Self {
-        Self { value, within: Within::Anything }
+    /// A value that is no part of another, and the texts that its summary may not show.
+    pub(super) fn of(value: &'v Value, secrets: &'v Secrets) -> Self {
+        Self { value, within: Within::Anything, secrets }
     }
 
-    /// As [`of`](Self::of), but nobody may see the value or what is in it.
-    pub(super) fn confidential(value: &'v Value) -> Self {
-        Self { value, within: Within::Confidential }
+    /// The same value, which nobody may see, nor what is in it.
+    pub(super) fn confidential(self) -> Self {
+        Self { within: Within::Confidential, ..self }
     }
 
     /// The entry of an object, or the element of a list at a decimal index.
@@ -54,7 +55,7 @@ impl<'v> Place<'v> {
 
     /// The entry of an object.
     pub(super) fn entry(&self, key: &str) -> Option<Self> {
-        self.value.get(key).map(|value| Self { value, within: self.within(key) })
+        self.value.get(key).map(|value| Self { value, within: self.within(key), secrets: self.secrets })
     }
 
     /// The element of a list.
@@ -84,15 +85,16 @@ impl<'v> Place<'v> {
         let (kind, _, metadata) =
             (text(self.value, "kind")?, text(self.value, "apiVersion")?, self.value.get("metadata")?);
         let name = text(metadata, "name")?;
-        Some(match text(metadata, "namespace") {
+        let object = match text(metadata, "namespace") {
             Some(namespace) if !namespace.is_empty() => format!("{kind} {namespace}/{name}"),
             _ => format!("{kind} {name}"),
-        })
+        };
+        Some(self.secrets.text(&object).into_owned())
     }
 
     /// An element: as confidential as its list.
     fn same(&self, value: &'v Value) -> Self {
-        Self { value, within: self.within }
+        Self { value, within: self.within, secrets: self.secrets }
     }
 
     fn within(&self, key: &str) -> Within {
@@ -110,8 +112,10 @@ impl<'v> Place<'v> {
     fn write(self, text: &mut String) {
         match self.value {
             _ if self.within == Within::Confidential => quote(REDACTED, text),
+            Value::Number(number) if self.secrets.contain_number(number) => quote(REDACTED, text),
             Value::Null | Value::Bool(_) | Value::Number(_) => text.push_str(&self.value.to_string()),
-            Value::String(value) => quote(value, text),
+            // Before the value is cut: the beginning of a secret would not be found.
+            Value::String(value) => quote(&self.secrets.text(value), text),
             Value::Array(items) => {
                 text.push('[');
                 for (index, item) in items.iter().enumerate() {
@@ -130,7 +134,7 @@ impl<'v> Place<'v> {
                     }
                     quote(key, text);
                     text.push(':');
-                    Self { value, within: self.within(key) }.write(text);
+                    Self { value, within: self.within(key), secrets: self.secrets }.write(text);
                 }
                 text.push('}');
             }

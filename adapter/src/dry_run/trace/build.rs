@@ -14,6 +14,7 @@ use lifecycle_core::post::{ActionEnd, ActionResult};
 use lifecycle_core::precondition::{PreconditionResult, Verdict};
 use lifecycle_core::stage::Phase;
 use lifecycle_core::task::{Param, Task};
+use lifecycle_language::secrets::SecretPaths;
 use serde_json::{Map, Value};
 
 use super::{
@@ -141,12 +142,9 @@ impl Recording<'_> {
 
     fn params(&self, redactor: &Redactor) -> Map<String, Value> {
         let scope = &self.report.scope;
-        let value = |name: &str, value: &Value| match scope.is_concealed(name) {
-            true => redact::concealed(value, None),
-            false => redactor.value(&with_integers(value)),
-        };
+        let shown = |name: &str, value: &Value| shown(scope.secret_paths(), &mut vec![name], value, redactor);
         let variables = scope.variables().filter(|(name, _)| *name != "resources");
-        variables.map(|(name, variable)| (name.to_owned(), value(name, variable))).collect()
+        variables.map(|(name, variable)| (name.to_owned(), shown(name, &with_integers(variable)))).collect()
     }
 
     fn param_sources(&self) -> Vec<ParamSource> {
@@ -210,6 +208,23 @@ impl Recording<'_> {
             response_body: call.response_body.clone().filter(|_| self.verbose),
         });
         calls.collect()
+    }
+}
+
+/// The value at a path, without what is secret at the path or below it, and without the texts that are secret elsewhere.
+fn shown<'v>(secrets: &SecretPaths, path: &mut Vec<&'v str>, value: &'v Value, redactor: &Redactor) -> Value {
+    match value {
+        _ if secrets.cover(path) => redact::concealed(value, None),
+        Value::Object(members) if secrets.touch(path) => {
+            let mut shown_members = Map::new();
+            for (key, member) in members {
+                path.push(key);
+                shown_members.insert(key.clone(), shown(secrets, path, member, redactor));
+                path.pop();
+            }
+            Value::Object(shown_members)
+        }
+        _ => redactor.value(value),
     }
 }
 

@@ -68,6 +68,7 @@ fn param(checker: &mut Checker<'_>, spec: &ParamSpec, place: &Place<'_>, earlier
         default: spec.default.clone(),
         required: spec.required,
         default_on_error: spec.on_error == OnErrorSpec::Default,
+        sensitive: spec.sensitive,
     })
 }
 

@@ -173,7 +173,12 @@ fn secrets_and_the_environment_are_redacted() {
         "stringData": {"password": "hunter2"},
     });
     let mut scope = scope();
-    scope.set("env", json!({"TOKEN": "hunter2"}));
+    scope.set("env", json!({"TOKEN": "hunter2", "NAMESPACE": "hyperfleet"}));
+    scope.conceal(&["env", "TOKEN"], true);
+    let long = "abc".repeat(100);
+    scope.set("answer", json!({"spec": {"pull": long, "pin": 4711.0, "region": "eu"}}));
+    scope.conceal(&["answer", "spec", "pull"], true);
+    scope.conceal(&["answer", "spec", "pin"], true);
     scope.set("work", json!({"spec": {"workload": {"manifests": [secret]}}}));
     scope.set("map", json!({"kind": "ConfigMap", "data": {"a": 1}, "metadata": {"annotations": {applied: "plain"}}}));
     scope.set("resources", json!({"s": secret}));
@@ -228,7 +233,12 @@ fn secrets_and_the_environment_are_redacted() {
             r#"map.metadata.annotations["kubectl.kubernetes.io/last-applied-configuration"]"#,
             r#""plain""#,
         ),
-        ("the environment", "env", "env", redacted),
+        ("the environment", "env", "env", r#"{"NAMESPACE":"hyperfleet","TOKEN":"[redacted]"}"#),
+        ("what is no secret of it", "env.NAMESPACE", "env.NAMESPACE", r#""hyperfleet""#),
+        ("a secret part of an answer", "answer.spec.pull", "answer.spec.pull", redacted),
+        ("a dig for one", "dig(answer, 'spec.pull')", r#"dig(answer, "spec.pull")"#, redacted),
+        ("the answer", "answer", "answer", r#"{"spec":{"pin":"[redacted]","pull":"[redacted]","region":"eu"}}"#),
+        ("another part of it", "answer.spec.region", "answer.spec.region", r#""eu""#),
         ("a variable of it", "env.TOKEN", "env.TOKEN", redacted),
         ("by an index", "env[?'TOKEN']", r#"env[?"TOKEN"]"#, redacted),
         ("one that is missing", "env.?HOME", "env.?HOME", "absent"),
