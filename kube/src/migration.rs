@@ -6,6 +6,8 @@
 //! would never remove a field that the manifest no longer contains: the `Update` entry still owns it. The
 //! migration merges the `Update` entries into the `Apply` entry; from then on an apply removes such fields.
 //!
+//! The same list says nothing of the data that an apply with `stringData` set in a Secret ([`texts_to_data`]).
+//!
 //! In: the list `metadata.managedFields`. Out: the migrated list. Pure. Entries of subresources, of other
 //! managers and of other API versions stay unchanged; a field name of one API version may mean another field
 //! in the next.
@@ -99,6 +101,25 @@ impl Whose<'_> {
 
 fn is_main(entry: &Value) -> bool {
     text(entry, "subresource").is_empty()
+}
+
+/// Turns what `manager` applied as `stringData` of a Secret into `data`, so that an apply can remove a key that the manifest no
+/// longer contains.
+///
+/// The API server moves `stringData` to `data`, and leaves `managedFields` as if it had not: nobody owns the data that an
+/// apply with `stringData` set. Returns `None` if the manager applied none.
+pub(crate) fn texts_to_data(managed_fields: &Value, manager: &str) -> Option<Value> {
+    let is_applied = |entry: &Value| text(entry, "operation") == "Apply" && text(entry, "manager") == manager;
+    let mut entries = managed_fields.as_array()?.clone();
+    let owned = entries.iter_mut().filter(|entry| is_applied(entry)).filter_map(|entry| entry.get_mut("fieldsV1"));
+    let mut found = false;
+    for fields in owned.filter_map(Value::as_object_mut) {
+        if let Some(texts) = fields.remove("f:stringData") {
+            found = true;
+            unite(fields, &Map::from_iter([("f:data".to_owned(), texts)]));
+        }
+    }
+    found.then_some(Value::Array(entries))
 }
 
 /// Adds the members of the field set `other` to the field set `fields`, both in the `fieldsV1` notation.

@@ -360,3 +360,22 @@ async fn generation_is_a_change_only_of_objects_whose_policy_says_so() -> Result
     assert_eq!((outcome.decision.reason(), outcome.bundle.is_none()), ("StaleEvent", true));
     Ok(())
 }
+
+#[tokio::test]
+async fn key_dropped_from_the_texts_of_a_secret_is_dropped_from_its_data() -> Result<()> {
+    let mut world = World::new().await?;
+    let secret =
+        |world: &World, texts: serde_json::Value| world.object("v1", "Secret", "s", json!({ "stringData": texts }));
+    // An update as well: the creation's fields are those of the adapter in any case.
+    for (texts, data) in [
+        (json!({ "a": "1", "b": "1" }), json!({ "a": "MQ==", "b": "MQ==" })),
+        (json!({ "a": "2", "b": "1" }), json!({ "a": "Mg==", "b": "MQ==" })),
+        (json!({ "a": "3", "b": "1" }), json!({ "a": "Mw==", "b": "MQ==" })),
+        (json!({ "a": "3" }), json!({ "a": "Mw==" })),
+    ] {
+        world.render(vec![secret(&world, texts)]);
+        world.pass().await?;
+        assert_eq!(world.live("s").await?["data"], data);
+    }
+    Ok(())
+}

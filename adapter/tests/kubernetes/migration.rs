@@ -90,3 +90,21 @@ async fn terminating_object_is_not_migrated() -> Result<()> {
 
     world.patch_as("person", "ending", json!({ "metadata": { "finalizers": null } })).await
 }
+
+/// What an apply with `stringData` set in `data` belongs to nobody on the server.
+#[tokio::test]
+async fn data_of_a_secret_that_was_applied_as_text_is_dropped_with_its_key() -> Result<()> {
+    let world = World::new().await?;
+    let secret = |fields: Value| world.object("v1", "Secret", "texts", fields);
+    let mut live = world.create(&secret(json!({ "stringData": { "a": "1", "b": "1" } }))).await?;
+    for value in ["2", "3"] {
+        let texts = secret(json!({ "stringData": { "a": value, "b": "1" } }));
+        live = world.transport.update(&texts, &target(&live), &seen(&live), Apply).await?;
+    }
+    let data = secret(json!({ "data": { "a": "Mw==" } }));
+    let updated = world.transport.update(&data, &target(&live), &seen(&live), Apply).await?;
+    assert_eq!(updated["data"], json!({ "a": "Mw==" }));
+    let again = world.transport.update(&data, &target(&updated), &seen(&updated), Apply).await?;
+    assert_eq!(again, updated, "the texts are migrated once");
+    Ok(())
+}

@@ -12,13 +12,15 @@ use super::identity::{GroupKind, Identity};
 use super::policy::{Policies, Settings, Update, takes_others_along};
 use super::serving;
 use crate::keys;
+use crate::manifest::encode_texts;
 use crate::object_ref::ObjectRef;
 use crate::readiness::Hints;
 
 /// An object of a bundle, as far as no event decides it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Draft {
-    /// The object as its author wrote it, but for the annotations that the adapter writes itself.
+    /// The object as its author wrote it, but for the annotations that the adapter writes itself, and `stringData` of a
+    /// Secret, which is in `data`.
     pub object: Value,
     /// The object's kind, name and, if the author wrote one, namespace.
     pub reference: ObjectRef,
@@ -53,6 +55,7 @@ impl Draft {
             }
         }
         strip(&mut object);
+        encode_texts(&mut object);
         let mut settings = Settings::read(&object, prefix, defaults)
             .map_err(|faults| faults.iter().map(|it| fault(it.to_string())).collect::<Vec<_>>())?;
         let hints = settings.status_hint.as_deref().map(Hints::parse).unwrap_or_else(|| Ok(Hints::default()));

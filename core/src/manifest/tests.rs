@@ -62,3 +62,36 @@ fn value_that_becomes_structure_fails_and_is_not_quoted() {
     let message = rendered("hunter2\n  more: hunter2").unwrap_err();
     assert!(message.contains("a value becomes structure"), "{message}");
 }
+
+#[test]
+fn texts_of_a_secret_become_its_data() {
+    let secret = |fields: Value| {
+        let mut object = json!({ "apiVersion": "v1", "kind": "Secret" });
+        object.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        object
+    };
+    let cases = [
+        ("alone", json!({ "stringData": { "a": "hi" } }), json!({ "data": { "a": "aGk=" } })),
+        (
+            "over data",
+            json!({ "stringData": { "a": "hi" }, "data": { "a": "eA==", "b": "eA==" } }),
+            json!({ "data": { "a": "aGk=", "b": "eA==" } }),
+        ),
+        ("beside null", json!({ "stringData": { "a": "" }, "data": null }), json!({ "data": { "a": "" } })),
+        ("none left", json!({ "stringData": {} }), json!({})),
+        ("no text", json!({ "stringData": { "a": 1 } }), json!({ "stringData": { "a": 1 } })),
+        (
+            "no mapping",
+            json!({ "stringData": { "a": "x" }, "data": 1 }),
+            json!({ "stringData": { "a": "x" }, "data": 1 }),
+        ),
+    ];
+    for (name, before, after) in cases {
+        let mut object = secret(before);
+        encode_texts(&mut object);
+        assert_eq!(object, secret(after), "{name}");
+    }
+    let mut other = json!({ "apiVersion": "example.io/v1", "kind": "Secret", "stringData": { "a": "hi" } });
+    encode_texts(&mut other);
+    assert_eq!(other["stringData"]["a"], "hi");
+}

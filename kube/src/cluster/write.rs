@@ -104,7 +104,11 @@ impl Cluster {
         takeover: Takeover,
     ) -> Result<Option<String>, Error> {
         let managed_fields = &*unpack(managed_fields);
-        let migrated = migration::migrate(managed_fields, &self.field_manager, self.former_managers, takeover);
+        let manager = &self.field_manager;
+        let is_secret = object.kind.group.is_empty() && object.kind.kind == "Secret";
+        let renamed = is_secret.then(|| migration::texts_to_data(managed_fields, manager)).flatten();
+        let known = renamed.as_ref().unwrap_or(managed_fields);
+        let migrated = migration::migrate(known, manager, self.former_managers, takeover).or(renamed);
         let Some(migrated) = migrated else {
             return Ok(None);
         };

@@ -193,3 +193,14 @@ fn kubectls_fields_are_taken_over_with_their_writers_names_alone() {
     ]);
     assert_eq!(migrate(&others, "me", &FORMER, Takeover::OwnAndKubectl), None);
 }
+
+#[test]
+fn texts_of_a_secret_that_the_manager_applied_are_its_data() {
+    let time = "2026-01-01T00:00:00Z";
+    let texts = json!({ "f:stringData": { ".": {}, "f:x": {} }, "f:data": { "f:y": {} } });
+    let before = json!([entry("me", "Apply", time, texts.clone()), entry("other", "Apply", time, texts.clone())]);
+    let data = json!({ "f:data": { ".": {}, "f:x": {}, "f:y": {} } });
+    let after = json!([entry("me", "Apply", time, data), entry("other", "Apply", time, texts)]);
+    assert_eq!(texts_to_data(&before, "me"), Some(after.clone()));
+    assert_eq!(texts_to_data(&after, "me"), None);
+}
