@@ -30,6 +30,7 @@ mod readiness;
 mod ready_rules;
 mod reports;
 mod scopes;
+mod secrets;
 mod selectors;
 mod status;
 mod success_only;
@@ -76,6 +77,7 @@ pub fn lint(task: &Task, document: &Document) -> Diagnostics {
     scopes::lint(&mut linter);
     ready_rules::lint(&mut linter);
     selectors::lint(&mut linter);
+    secrets::lint(&mut linter);
     if reports::anything_is_sent(&mut linter) {
         reports::lint_unmet(&mut linter);
         status::lint(&mut linter);

@@ -11,6 +11,7 @@ mod cases;
 mod deletions;
 mod lifecycle;
 mod refused;
+mod secrets;
 mod silent;
 mod waiting;
 

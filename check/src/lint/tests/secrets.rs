@@ -1,0 +1,117 @@
+//! Secrets where everybody may read them, and constants in the place of a credential.
+
+use super::lints;
+
+/// A task with these params, an object, and what follows the resources.
+fn task(params: &str, object: &str, rest: &str) -> String {
+    let cluster = "  - {name: cluster, source: {api_call: {method: GET, url: /c}}}\n";
+    format!(
+        "params:\n{cluster}  - {{name: token, source: env.API_TOKEN}}\n{params}resources:\n  - name: x\n    discovery: {{by_name: x, \
+         namespace: n}}\n{object}\n{rest}"
+    )
+}
+
+fn object(kind: &str, fields: &str) -> String {
+    let version = if kind == "Deployment" { "apps/v1" } else { "v1" };
+    format!("    manifest: {{apiVersion: {version}, kind: {kind}, {fields}}}")
+}
+
+const NAMED: &str = "metadata: {name: x, namespace: n}";
+
+/// What the lint says of a task; empty if nothing.
+fn said(text: &str) -> String {
+    let diagnostics = lints(text);
+    let about = |text: &String| text.contains("secret") || text.contains("data of a Secret");
+    diagnostics.all().iter().map(|diagnostic| diagnostic.message.clone()).filter(about).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn check_warns_of_secrets_that_everybody_may_read() {
+    let container = |field: &str| {
+        object("Deployment", &format!("{NAMED}, spec: {{template: {{spec: {{containers: [{{name: c, {field}}}]}}}}}}"))
+    };
+    let sensitive = "  - {name: pull, source: cluster.spec.pullSecret, sensitive: true}\n";
+    let public = "  - {name: token, source: env.API_TOKEN, sensitive: false}\n";
+    let derived = "  - {name: url, source: {expression: \"'https://' + token\"}}\n";
+    let payload = |value: &str| {
+        format!(
+            "post:\n  payloads: [{{name: p, build: {{a: {value}}}}}]\n  post_actions: [{{name: r, api_call: {{method: PUT, url: /s, \
+             body: '{{{{ .p }}}}'}}}}]\n"
+        )
+    };
+    let log = "post:\n  post_actions: [{name: l, log: {message: 'is {{ .token }}'}}]\n";
+    let map = |value: &str| object("ConfigMap", &format!("{NAMED}, data: {{a: '{value}'}}"));
+    let quiet = map("b");
+    let cases = [
+        ("a ConfigMap", task("", &map("{{ .token }}"), ""), "shows it in a ConfigMap: `data.a`"),
+        ("the environment itself", task("", &map("{{ .env.API_TOKEN }}"), ""), "`env.API_TOKEN` is a secret"),
+        ("a sensitive param", task(sensitive, &map("{{ .pull }}"), ""), "`pull` is a secret"),
+        (
+            "its origin",
+            task(sensitive, &map("{{ .cluster.spec.pullSecret }}"), ""),
+            "`cluster.spec.pullSecret` is a secret",
+        ),
+        ("what is derived", task(derived, &map("{{ .url }}"), ""), "`url` is a secret"),
+        ("beside it", task(sensitive, &map("{{ .cluster.spec.region }}"), ""), ""),
+        ("no secret", task(public, &map("{{ .token }}"), ""), ""),
+        (
+            "an argument",
+            task("", &container("args: ['--t={{ .token }}']"), ""),
+            "shows it in an argument of a container",
+        ),
+        ("a command", task("", &container("command: ['{{ .token }}']"), ""), "shows it in an argument of a container"),
+        (
+            "the environment of a container",
+            task("", &container("env: [{name: A, value: '{{ .token }}'}]"), ""),
+            "shows it in the environment of a container",
+        ),
+        (
+            "a reference",
+            task("", &container("env: [{name: A, valueFrom: {secretKeyRef: {name: s, key: token}}}]"), ""),
+            "",
+        ),
+        (
+            "an annotation",
+            task("", &object("ConfigMap", "metadata: {name: x, namespace: n, annotations: {a: '{{ .token }}'}}"), ""),
+            "shows it in an annotation",
+        ),
+        (
+            "a label of a Secret",
+            task("", &object("Secret", "metadata: {name: x, namespace: n, labels: {a: '{{ .token }}'}}"), ""),
+            "shows it in a label",
+        ),
+        ("a Secret", task("", &object("Secret", &format!("{NAMED}, stringData: {{a: '{{{{ .token }}}}'}}")), ""), ""),
+        ("a payload", task("", &quiet, &payload("'{{ .token }}'")), "the payload `p` sends it"),
+        ("a path in a payload", task("", &quiet, &payload("{expression: token}")), "the payload `p` sends it"),
+        ("whether it is there", task("", &quiet, &payload("{expression: \"token != '' ? 'True' : 'False'\"}")), ""),
+        ("a line of the log", task("", &quiet, log), "the log shows `[redacted]`"),
+    ];
+    for (name, text, expected) in cases {
+        let said = said(&text);
+        assert!(said.contains(expected) && said.is_empty() == expected.is_empty(), "{name}: {said:?}\n{text}");
+    }
+}
+
+#[test]
+fn check_warns_of_constants_that_replace_a_credential() {
+    let secret = object("Secret", &format!("{NAMED}, stringData: {{a: '{{{{ .password }}}}'}}"));
+    let gated = format!("{secret}\n    when: {{expression: \"password != ''\"}}");
+    let text = "    manifest: |\n      apiVersion: v1\n      kind: Secret\n      metadata: {name: x, namespace: n}\n      stringData:\n        {{- if \
+                .password }}\n        a: {{ .password }}\n        {{- end }}";
+    let param = |rest: &str| format!("  - {{name: password, source: {rest}}}\n");
+    let chained = |rest: &str| format!("  - {{name: raw, source: {rest}}}\n") + &param("{expression: \"raw + 'a'\"}");
+    let cases = [
+        ("an empty default", param("cluster.a, default: ''"), &secret, "has the `default: \"\"`"),
+        ("another default", param("cluster.a, default: x, sensitive: true"), &secret, "has the `default`"),
+        ("a constant of an expression", param("{expression: \"cluster.?a.orValue('')\"}"), &secret, "`orValue`"),
+        ("a default behind an expression", chained("cluster.a, default: ''"), &secret, "of `raw`"),
+        ("a manifest that is text", param("cluster.a, default: ''"), &text.to_owned(), "has the `default: \"\"`"),
+        ("no default", param("cluster.a, required: true"), &secret, ""),
+        ("a gate that asks", param("cluster.a, default: ''"), &gated, ""),
+    ];
+    for (name, params, object, expected) in cases {
+        let text = task(&params, object, "");
+        let said = said(&text);
+        assert!(said.contains(expected) && said.is_empty() == expected.is_empty(), "{name}: {said:?}\n{text}");
+    }
+}
