@@ -201,7 +201,7 @@ mod tests {
             reason: "SameGeneration",
             because: "it has the generation of the event".to_owned(),
             row: "9",
-            condition: "it is up to date",
+            condition: "it is up to date".into(),
             otherwise: None,
             finalized: false,
             gates: vec![GateTrace {
