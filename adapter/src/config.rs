@@ -235,14 +235,15 @@ fn read_files(paths: &Paths, environment: &Environment, flags: &Flags, program_v
             None
         }
     };
-    let task = match files::read(&paths.task) {
+    let mut task = match files::read(&paths.task) {
         Ok(text) => load_task(&paths.task, &text, environment, &mut diagnostics),
         Err(diagnostic) => {
             diagnostics.push(*diagnostic);
             None
         }
     };
-    if let (Some(adapter), Some(valid)) = (&adapter, &task) {
+    if let (Some(adapter), Some(valid)) = (&adapter, &mut task) {
+        valid.task.resend_after = maestro::resend_after_of(adapter);
         maestro::match_with_task(adapter, &valid.task, &paths.adapter.display().to_string(), &mut diagnostics);
         reserved::check_adapter_labels(&adapter.name, &valid.task, &valid.document, &mut diagnostics);
     }

@@ -29,12 +29,23 @@ pub enum Decision {
     Disown(DisownReason),
     /// Delete every version that is not terminating.
     Delete,
+    /// Send what was sent before once more, unchanged: no agent of the remote cluster has observed it.
+    Resend(Resent),
     /// Write nothing until something else has happened; the next event decides again.
     Wait(WaitReason),
     /// Write nothing: there is nothing to do.
     Skip(SkipReason),
     /// Write nothing, and report the failure.
     Fail(Failure),
+}
+
+/// What the adapter sends once more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Resent {
+    /// The stored content of a live object, as a new version.
+    Content,
+    /// The deletion of every object whose deletion no agent has observed.
+    Deletion,
 }
 
 /// Why a version is created beside others.
@@ -251,6 +262,8 @@ impl Decision {
             Self::Recreate { .. } => "recreate",
             Self::Disown(_) => "disown",
             Self::Delete => "delete",
+            Self::Resend(Resent::Content) => "update",
+            Self::Resend(Resent::Deletion) => "delete",
             Self::Wait(_) => "wait",
             Self::Skip(_) => "skip",
             Self::Fail(_) => "fail",
@@ -270,6 +283,7 @@ impl Decision {
             Self::Disown(DisownReason::GateHolds) => "OrphanGateHolds",
             Self::Disown(DisownReason::Disowned) | Self::Skip(SkipReason::Disowned) => "Disowned",
             Self::Delete => "DeleteGateHolds",
+            Self::Resend(_) => "NotObserved",
             Self::Wait(WaitReason::Deleting) => "Deleting",
             Self::Wait(WaitReason::Terminating) => "Terminating",
             Self::Wait(WaitReason::DisownPending(_)) => "DisownPending",
@@ -295,6 +309,8 @@ impl Decision {
             Self::Disown(DisownReason::GateHolds),
             Self::Disown(DisownReason::Disowned),
             Self::Delete,
+            Self::Resend(Resent::Content),
+            Self::Resend(Resent::Deletion),
             Self::Wait(WaitReason::Deleting),
             Self::Wait(WaitReason::Terminating),
             Self::Wait(WaitReason::DisownPending(String::new())),
@@ -336,6 +352,8 @@ impl Decision {
             Self::Disown(DisownReason::Disowned) => "another version was disowned".to_owned(),
             Self::Recreate { from } => format!("recreate gate holds, live generation {}", generation(from)),
             Self::Delete => "lifecycle.delete.when evaluated to true".to_owned(),
+            Self::Resend(Resent::Content) => "no agent has observed the work: it is published again".to_owned(),
+            Self::Resend(Resent::Deletion) => "no agent has observed the deletion: it is sent again".to_owned(),
             Self::Wait(WaitReason::Deleting) => "deletion pending".to_owned(),
             Self::Wait(WaitReason::DisownPending(because)) => because.clone(),
             Self::Wait(WaitReason::NotYet(NotYet { gate, .. })) => {

@@ -11,7 +11,7 @@ use crate::destination::Destination;
 use crate::id::{GroupVersionKind, is_same_namespace};
 use crate::keys;
 
-pub use version::Version;
+pub use version::{Unobserved, Version};
 
 /// A read of live objects, with every template rendered.
 #[derive(Debug, Clone, PartialEq, Eq)]

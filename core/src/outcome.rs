@@ -45,6 +45,8 @@ pub struct Outcome {
     pub finalized: bool,
     /// The gates that were evaluated, in order, with their answers.
     pub gates: Vec<GateRecord>,
+    /// What no agent of the remote cluster has observed for too long, as a sentence.
+    pub unobserved: Option<String>,
     /// The former versions that retention deleted.
     pub pruned: Vec<Pruned>,
     /// What became of the bundle's objects, if the resource is a bundle and its turn came to them.

@@ -15,7 +15,7 @@
 //! Where `Finalized=True` stands, its message names the objects that stay because no gate deletes them.
 //!
 //! Nor does it report `Available=True` for a generation that waits for the clock, or while the objects of a bundle wait for others:
-//! live objects are of an older one.
+//! live objects are of an older one. Nor while an agent of a remote cluster has not observed a write for too long.
 //!
 //! A condition whose status is not `True`, `False` or `Unknown` is sent as `Unknown`, because the API would
 //! reject the whole report, with all its other conditions. `Available` is never sent as `Unknown`, because the API
@@ -41,6 +41,9 @@ pub(crate) const REASON_NOT_RENDERED: &str = "ReasonNotRendered";
 
 /// The reason of `Available` while a generation waits for the clock.
 const WAITING: &str = "Waiting";
+
+/// The reason of `Available` while no agent of a remote cluster has observed a write for too long.
+const NOT_OBSERVED: &str = "NotObserved";
 
 /// The reason of `Available` for an event that is older than an object.
 const STALE: &str = "StaleEvent";
@@ -117,7 +120,7 @@ pub fn apply(text: String, account: Account<'_>) -> Corrected {
     };
     let lacks_generation = !status.has_generation();
     let mut corrected = fill_in(&mut status) || status.has_repeated_keys;
-    if let Some(unavailable) = failed(account).or_else(|| stale(account)).or_else(|| waiting(account)) {
+    if let Some(unavailable) = available(account) {
         correct(&mut status, "Available", &unavailable);
         corrected = true;
     }
@@ -190,6 +193,20 @@ struct Correction {
     message: String,
 }
 
+/// What keeps `Available` from being True whatever the task reports.
+fn available(account: Account<'_>) -> Option<Correction> {
+    failed(account).or_else(|| stale(account)).or_else(|| waiting(account)).or_else(|| unobserved(account))
+}
+
+/// The correction of `Available` while no agent has observed a write: the remote cluster is as it was before.
+fn unobserved(account: Account<'_>) -> Option<Correction> {
+    let told = account.outcomes.iter().filter_map(|outcome| {
+        outcome.unobserved.as_ref().map(|unobserved| format!("resource {}: {unobserved}", name(outcome)))
+    });
+    let message = told.collect::<Vec<_>>().join("; ");
+    (!message.is_empty()).then_some(Correction { status: "False", reason: NOT_OBSERVED, message })
+}
+
 /// The correction of `Available` after a failure: False, with the reason of the first failure and the messages
 /// of all.
 fn failed(account: Account<'_>) -> Option<Correction> {
@@ -221,6 +238,7 @@ fn waiting(account: Account<'_>) -> Option<Correction> {
         | Decision::Update { .. }
         | Decision::Patch(_)
         | Decision::Recreate { .. }
+        | Decision::Resend(_)
         | Decision::Wait(_)
         | Decision::Skip(_)
         | Decision::Fail(_) => {
@@ -338,6 +356,7 @@ fn leaves_terminating(outcome: &&Outcome) -> bool {
         | Decision::Patch(_)
         | Decision::Recreate { .. }
         | Decision::Delete
+        | Decision::Resend(_)
         | Decision::Wait(_)
         | Decision::Fail(_) => false,
     };
@@ -410,6 +429,7 @@ fn orphan_gate_fired(outcome: &Outcome) -> bool {
         | Decision::Patch(_)
         | Decision::Recreate { .. }
         | Decision::Delete
+        | Decision::Resend(_)
         | Decision::Wait(_)
         | Decision::Fail(_) => false,
     }

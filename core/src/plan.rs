@@ -49,6 +49,7 @@ mod retention;
 mod siblings;
 mod survey;
 mod turn;
+mod unobserved;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -306,6 +307,7 @@ impl<'t> Planner<'t> {
             unknown,
             failed_earlier: self.failed_earlier().is_some(),
             pending_disowning: &PendingDisowning::default,
+            resend_after: self.resend_after(index),
             keeps_readings: self.keeps_readings,
             reserved: Reserved::of(self.task.has_lifecycle()),
         }

@@ -86,4 +86,5 @@ rows! {
     NewName, "18", "live, and none has the rendered name",
         Some("the manifest has to render to the name of a live version");
     Update, "19", "live", None;
+    NotObserved, "20", "row 6, 8, 9, 13, 16 or 17 matches, and no agent has observed the last write", Some("the remote cluster's agent has to observe the last write");
 }

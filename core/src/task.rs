@@ -10,6 +10,7 @@ pub mod types;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::SignedDuration;
 use serde_json::Value;
@@ -40,6 +41,9 @@ pub struct Task {
     pub payloads: Vec<Payload>,
     /// Phase 4: actions, in order.
     pub actions: Vec<Action>,
+    /// How long an agent of a remote cluster may leave a write unobserved before the adapter sends it again; `None`: for ever.
+    /// The deployment configures it, not the task file.
+    pub resend_after: Option<Duration>,
     /// The environment variables that the task names; it can read no others.
     pub environment: BTreeSet<String>,
 }

@@ -79,6 +79,8 @@ pub enum UpdateMode {
     /// A PUT of the live object with the fields of the manifest, without those that only an earlier manifest had; finalizers
     /// stay. Fields of others stay. An object that has all of the manifest already is not written.
     Replace,
+    /// The object that is stored, once more, as a new version: only for works of remote clusters.
+    Resend,
 }
 
 /// One live object to disown, with the patch that disowns it.

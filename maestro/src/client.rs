@@ -282,6 +282,26 @@ impl Maestro {
         self.replace(place, &changed, target, &live).await
     }
 
+    /// Publishes exactly the work that `target` names once more, as a new version of the same content, because no agent has
+    /// observed it. `stored` is the work as it was read, with the executor that Maestro does not show.
+    ///
+    /// # Errors
+    /// [`Conflict`](WriteErrorKind::Conflict) if the work is not the one that was read.
+    pub async fn resend(&self, consumer: &str, stored: &Value, target: &Target) -> Result<Value, WriteError> {
+        let place = Place { verb: "update", consumer, name: &target.name };
+        let Some(live) = self.read(place).await? else {
+            return Err(place.error(WriteErrorKind::Conflict, "the work was deleted since it was read"));
+        };
+        let version = fence(place, target, &live)?;
+        let Some(since) = live.pointer("/unobserved/since") else { return Ok(live) };
+        let id = self.id(consumer, &target.name);
+        let metadata = work::metadata(stored, consumer, &id);
+        let mut marked = metadata.clone();
+        marked["annotations"][work::UNOBSERVED_SINCE] = since.clone();
+        self.publish(place, &id, Action::Update, version, &marked, Some(&work::bundle(stored))).await?;
+        Ok(work::sent(stored, metadata, version + 1, Some(&live)))
+    }
+
     /// Applies a merge patch (RFC 7396) to exactly the work that `target` names; `None` if there is none.
     ///
     /// # Errors
@@ -304,11 +324,10 @@ impl Maestro {
     pub async fn delete(&self, consumer: &str, target: &Target, keeps_objects: bool) -> Result<Deletion, WriteError> {
         let place = Place { verb: "delete", consumer, name: &target.name };
         let Some(live) = self.read(place).await? else { return Ok(Deletion::Gone) };
-        if !live["metadata"]["deletionTimestamp"].is_null() {
-            return Ok(Deletion::Pending(live));
-        }
         let version = fence(place, target, &live)?;
-        if keeps_objects {
+        // What is being deleted is deleted once more: whoever asks for that has seen that no agent acts.
+        let is_terminating = !live["metadata"]["deletionTimestamp"].is_null();
+        if keeps_objects && !is_terminating {
             if live["spec"]["deleteOption"] != orphaning() {
                 let mut changed = live.clone();
                 changed["spec"]["deleteOption"] = orphaning();
@@ -331,7 +350,9 @@ impl Maestro {
     ) -> Result<Deletion, WriteError> {
         let id = id_of(live["metadata"]["uid"].as_str().unwrap_or_default()).to_owned();
         self.publish(place, &id, Action::Delete, version, &live["metadata"], None).await?;
-        live["metadata"]["deletionTimestamp"] = work::time(Timestamp::now());
+        if live["metadata"]["deletionTimestamp"].is_null() {
+            live["metadata"]["deletionTimestamp"] = work::time(Timestamp::now());
+        }
         Ok(Deletion::Pending(live))
     }
 

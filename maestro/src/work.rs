@@ -51,6 +51,10 @@ pub fn bundle(work: &Value) -> Value {
 /// The keys of a work's metadata that are sent, beside its place and id.
 pub(crate) const KEPT: [&str; 5] = ["name", "labels", "annotations", "finalizers", "ownerReferences"];
 
+/// Annotation: since when no agent has observed the content, of a work that was published again. Every other write drops it,
+/// because a work is shown without it.
+pub(crate) const UNOBSERVED_SINCE: &str = "hyperfleet.io/unobserved-since";
+
 /// The metadata of an event: what of the work's own is kept, with its place and id.
 #[must_use]
 pub fn metadata(work: &Value, consumer: &str, id: &str) -> Value {
@@ -118,10 +122,37 @@ pub fn of_bundle(bundle: &Value) -> Value {
         }
     }
     let mut work = json!({"apiVersion": kind.api_version(), "kind": kind.kind, "metadata": metadata, "spec": spec});
-    if let Some(status) = status(&bundle["status"], version) {
+    let annotations = work["metadata"].get_mut("annotations").and_then(Value::as_object_mut);
+    let marked = annotations.and_then(|annotations| annotations.remove(UNOBSERVED_SINCE));
+    let status = status(&bundle["status"], version);
+    if let Some(unobserved) = unobserved(bundle, status.as_ref(), marked) {
+        work["unobserved"] = unobserved;
+    }
+    if let Some(status) = status {
         work["status"] = status;
     }
     work
+}
+
+/// Since when no agent has observed what the row stores: its version, or its deletion. The times are the row's.
+///
+/// The server writes `updated_at` with each version. It writes the time with each status, too, but stores none of another
+/// version, so the time of an unobserved version is that of its writing.
+fn unobserved(bundle: &Value, status: Option<&Value>, marked: Option<Value>) -> Option<Value> {
+    let time = |key: &str| bundle.get(key).filter(|at| !at.is_null()).cloned();
+    let is_deleting = |status: &Value| {
+        let conditions = status["conditions"].as_array().into_iter().flatten();
+        conditions.into_iter().any(|it| it["type"] == "Deleting" && it["status"] == "True")
+    };
+    match (time("deleted_at"), status) {
+        (Some(_), Some(status)) if is_deleting(status) => None,
+        (Some(deleted), _) => Some(json!({"since": deleted, "sent": deleted})),
+        (None, Some(_)) => None,
+        (None, None) => {
+            let sent = time("updated_at").or_else(|| time("created_at"))?;
+            Some(json!({"since": marked.unwrap_or_else(|| sent.clone()), "sent": sent}))
+        }
+    }
 }
 
 /// Whether the agent has applied exactly the version that is stored.

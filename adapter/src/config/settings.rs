@@ -49,6 +49,7 @@ const SETTINGS: &[Setting] = &[
     ),
     Setting::text("clients.maestro.auth.token_file", "maestro-token-file", &["HYPERFLEET_MAESTRO_TOKEN_FILE"]),
     Setting::text("clients.maestro.timeout", "maestro-timeout", &["HYPERFLEET_MAESTRO_TIMEOUT"]),
+    Setting::text("clients.maestro.resend_after", "maestro-resend-after", &["HYPERFLEET_MAESTRO_RESEND_AFTER"]),
     Setting::text(
         "clients.maestro.server_healthiness_timeout",
         "maestro-server-healthiness-timeout",

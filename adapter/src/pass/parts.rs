@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use lifecycle_core::bundle::report::ObjectReport;
-use lifecycle_core::decision::{Decision, FailReason, SkipReason, WaitReason};
+use lifecycle_core::decision::{Decision, FailReason, Resent, SkipReason, WaitReason};
 use lifecycle_core::outcome::{GateAnswer, GateRecord, Outcome, OutcomeResult};
 use lifecycle_core::post::{ActionEnd, ActionResult};
 use lifecycle_core::precondition::PreconditionResult;
@@ -359,11 +359,14 @@ fn status(outcome: &Outcome) -> &'static str {
 fn operation_word(decision: &Decision) -> &'static str {
     match decision {
         Decision::Create | Decision::CreateVersion(_) => "create",
-        Decision::Update { .. } => "update",
+        Decision::Update { .. } | Decision::Resend(Resent::Content) => "update",
         Decision::Patch(_) => "patch",
         Decision::Disown(_) => "disown",
         Decision::Recreate { .. } => "recreate",
-        Decision::Delete | Decision::Wait(WaitReason::Deleting) | Decision::Skip(SkipReason::AlreadyAbsent) => "delete",
+        Decision::Delete
+        | Decision::Resend(Resent::Deletion)
+        | Decision::Wait(WaitReason::Deleting)
+        | Decision::Skip(SkipReason::AlreadyAbsent) => "delete",
         Decision::Wait(WaitReason::Terminating | WaitReason::DisownPending(_) | WaitReason::NotYet(_))
         | Decision::Skip(_) => "skip",
         Decision::Fail(_) => "",

@@ -131,6 +131,11 @@ impl Transport for KubernetesTransport {
         mode: UpdateMode,
     ) -> Result<Value, WriteError> {
         let object = ObjectRef::from(target);
+        if mode == UpdateMode::Resend {
+            let call = format!("publish {object} again");
+            let message = "only works of remote clusters are: this is a bug of the adapter, report it".to_owned();
+            return Err(WriteError { kind: WriteErrorKind::Invalid, call, status: None, message });
+        }
         self.cluster.update(desired, &object, fence(target), live, mode).await.map_err(write_error)
     }
 

@@ -109,7 +109,7 @@ impl Transport for MaestroTransport {
         self.maestro.check(desired, consumer(destination)?).await
     }
 
-    /// Only [`UpdateMode::Apply`]: only bundles have another mode, and compile refuses bundles at Maestro.
+    /// Only bundles have the other modes, and compile refuses bundles at Maestro.
     async fn update(
         &self,
         desired: &Value,
@@ -117,10 +117,14 @@ impl Transport for MaestroTransport {
         _: &Version,
         mode: UpdateMode,
     ) -> Result<Value, WriteError> {
-        if mode != UpdateMode::Apply {
-            return Err(bug(format!("update {} by {mode:?}", ObjectRef::from(target))));
+        let consumer = consumer(&target.destination)?;
+        match mode {
+            UpdateMode::Apply => self.maestro.update(consumer, desired, target).await,
+            UpdateMode::Resend => self.maestro.resend(consumer, desired, target).await,
+            UpdateMode::ApplyOverride | UpdateMode::Replace => {
+                Err(bug(format!("update {} by {mode:?}", ObjectRef::from(target))))
+            }
         }
-        self.maestro.update(consumer(&target.destination)?, desired, target).await
     }
 
     async fn patch(&self, document: &Value, target: &Target) -> Result<Option<Value>, WriteError> {

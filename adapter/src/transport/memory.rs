@@ -189,6 +189,10 @@ impl MemoryTransport {
                             merge::apply(&mut stored.object, before, &desired)
                         }
                         UpdateMode::Replace => merge::replace(&mut stored.object, before, &desired),
+                        // What is sent again is as new as its version.
+                        UpdateMode::Resend => {
+                            drop(stored.object.as_object_mut().and_then(|it| it.remove("unobserved")));
+                        }
                     }
                 }
             }

@@ -56,7 +56,8 @@ struct Remote {
 impl Remote {
     async fn new() -> Result<Self> {
         let consumers = ["c1", "c2"].map(|cluster| format!("spoke-{cluster}")).to_vec();
-        let maestro = LocalMaestro::start(Options { consumers, ..Options::default() }).await?;
+        let options = Options { consumers, repeats_deletions: true, ..Options::default() };
+        let maestro = LocalMaestro::start(options).await?;
         Ok(Self { world: World::new().await?, maestro })
     }
 
@@ -205,6 +206,18 @@ async fn consumer_that_is_away_fails_its_own_resource_only() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn consumer_that_is_away_holds_up_the_resources_after_it() -> Result<()> {
+    let remote = Remote::new().await?;
+    let _adapter = remote.start(&[&work(""), SETTINGS].concat()).await?;
+    let report = remote.world.reconcile("c9", 1).await?;
+    assert_eq!(
+        (report.outcome("work").as_str(), report.outcome("settings").as_str()),
+        ("create NotFound", "skip EarlierFailure")
+    );
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn events_wait_while_maestro_does_not_answer() -> Result<()> {
     let remote = Remote::new().await?;
     let world = &remote.world;
@@ -308,6 +321,57 @@ async fn agent_makes_a_real_object_changes_it_and_deletes_it() -> Result<()> {
     world.api.delete("c1").await?;
     reconcile_until(&remote, "the end", |report| report.outcome("work") == "skip AlreadyAbsent").await?;
     assert_eq!(world.object("ConfigMap", "remote").await?, Value::Null);
+    Ok(())
+}
+
+/// Awaits the generation that the real object has.
+async fn await_generation(remote: &Remote, generation: &str) -> Result<()> {
+    await_condition("the object", PATIENCE, async || {
+        let object = remote.world.object("ConfigMap", "remote").await?;
+        ensure!(object["data"]["generation"] == generation, "{object}");
+        Ok(())
+    })
+    .await
+}
+
+/// Maestro stores an update and a deletion, and tells the agent of neither.
+#[tokio::test(flavor = "multi_thread")]
+async fn writes_that_no_agent_hears_of_are_reported_and_sent_again() -> Result<()> {
+    let remote = Remote::new().await?;
+    let (world, id, age) = (&remote.world, Remote::id("c1"), Duration::from_secs(121));
+    let _agent = agent(&remote).await?;
+    let adapter = remote.start(&work(DELETE)).await?;
+    world.reconcile("c1", 1).await?;
+    await_generation(&remote, "1").await?;
+    let told = |report: &Report| {
+        let available = report.condition("Available");
+        (report.outcome("work"), available["status"].clone(), available["reason"].clone())
+    };
+
+    remote.maestro.faults().lose_spec_events(1);
+    assert_eq!(world.reconcile("c1", 2).await?.outcome("work"), "update GenerationChanged");
+    let young = world.reconcile_again("c1").await?;
+    assert_eq!((young.outcome("work").as_str(), young.status("Available")), ("skip SameGeneration", "True"));
+    remote.maestro.backdate(&id, age);
+    let late = world.reconcile_again("c1").await?;
+    assert_eq!(told(&late), ("update NotObserved".to_owned(), json!("False"), json!("NotObserved")));
+    await_generation(&remote, "2").await?;
+    reconcile_until(&remote, "the agent's report", |report| report.status("Available") == "True").await?;
+    assert_eq!(remote.version("c1"), Some(3), "it was sent once");
+
+    remote.maestro.faults().lose_spec_events(1);
+    assert_eq!(remote.delete("c1").await?.outcome("work"), "delete DeleteGateHolds");
+    assert_eq!(world.reconcile_again("c1").await?.outcome("work"), "wait Deleting");
+    remote.maestro.backdate(&id, age);
+    let late = world.reconcile_again("c1").await?;
+    assert_eq!(told(&late), ("delete NotObserved".to_owned(), json!("False"), json!("NotObserved")));
+    assert_eq!(late.status("Finalized"), "False");
+    reconcile_until(&remote, "the end", |report| report.outcome("work") == "skip AlreadyAbsent").await?;
+    assert_eq!(world.object("ConfigMap", "remote").await?, Value::Null);
+    for decision in ["update", "delete"] {
+        let labels = [("decision", decision), ("reason", "NotObserved")];
+        assert!(adapter.metric("hyperfleet_adapter_decisions_total", &labels).await? >= 1.0, "{decision}");
+    }
     Ok(())
 }
 

@@ -11,14 +11,14 @@ use super::found::Found;
 use super::situations::{self, Situation};
 use super::{Asks, End};
 use crate::gate_values::Own;
-use lifecycle_core::decision::{FailReason, Failure, NotYet};
+use lifecycle_core::decision::{FailReason, Failure, NotYet, Resent};
 use lifecycle_core::manifest;
 use lifecycle_core::observation::Version;
 use lifecycle_core::outcome::GateAnswer;
 use lifecycle_core::plan::decide::{Decided, Gate, Questions, Rendered, decide};
 use lifecycle_core::plan::gates::{Configured, configured, is_behind};
 use lifecycle_core::plan::requirement::{Requirement, refused};
-use lifecycle_core::task::Task;
+use lifecycle_core::task::{Task, TransportKind};
 use lifecycle_language::cel::{Expression, Possible};
 
 /// One run of the decision table for an explored resource: the questions, their answers and the decision.
@@ -236,6 +236,13 @@ impl Questions for Explorer<'_, '_> {
 
     fn not_yet(&mut self) -> Option<NotYet> {
         self.explored.own.resource.gates.reads_clock.then(|| NotYet { gate: String::new(), holds_back: false })
+    }
+
+    fn resends(&mut self, versions: &[&Version]) -> Option<Resent> {
+        let is_remote = matches!(self.explored.own.resource.transport, TransportKind::Maestro { .. });
+        let is_left = is_remote && self.yes_or_no("is the last write unobserved for too long?");
+        let is_terminating = versions.iter().all(|version| version.is_terminating());
+        is_left.then_some(if is_terminating { Resent::Deletion } else { Resent::Content })
     }
 
     fn adopts(&self) -> bool {

@@ -126,6 +126,10 @@ impl Questions for ConstantAnswers {
         None
     }
 
+    fn resends(&mut self, _: &[&Version]) -> Option<lifecycle_core::decision::Resent> {
+        None
+    }
+
     fn adopts(&self) -> bool {
         false
     }

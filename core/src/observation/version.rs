@@ -7,6 +7,15 @@ use crate::id::Generation;
 use crate::keys;
 use crate::observation::Described;
 
+/// Since when no agent has observed what was last written, of an object of a remote cluster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unobserved {
+    /// When the content that nobody has observed was first sent; when the object was deleted, if it is terminating.
+    pub since: Timestamp,
+    /// When it was last sent.
+    pub sent: Timestamp,
+}
+
 /// One live object of a resource, as the adapter read it. A resource with retention has several versions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Version {
@@ -117,6 +126,16 @@ impl Version {
     #[must_use]
     pub fn created_at(&self) -> Option<Timestamp> {
         self.text("creationTimestamp").parse().ok()
+    }
+
+    /// Since when no agent has observed the last write. Only the transport to remote clusters tells it, as the key
+    /// `unobserved` beside `metadata`.
+    #[must_use]
+    pub fn unobserved(&self) -> Option<Unobserved> {
+        let unobserved = self.object.get("unobserved")?;
+        let time = |key: &str| unobserved.get(key)?.as_str()?.parse().ok();
+        let since = time("since")?;
+        Some(Unobserved { since, sent: time("sent").unwrap_or(since) })
     }
 
     fn metadata(&self, key: &str) -> Option<&Value> {

@@ -37,6 +37,7 @@ fn outcome(resource: &str, decision: Decision, result: OutcomeResult) -> Outcome
         name: String::new(),
         row: Row::Update,
         failed_earlier: None,
+        unobserved: None,
         decision,
         result,
         can_be_disowned: false,
@@ -103,6 +104,15 @@ fn failure_makes_available_false() {
     let refused = OutcomeResult::Failed(Failure::new(FailReason::Forbidden, "m"));
     check(&[outcome("a", decision, refused)], "Available", &[("False", "Forbidden")]);
     check(&[skipped("a", SkipReason::WhenFalse)], "Available", &[("False", "Mine")]);
+}
+
+#[test]
+fn unobserved_write_makes_available_false() {
+    let unobserved = |outcome: Outcome| Outcome { unobserved: Some("nobody saw it".to_owned()), ..outcome };
+    let stays = unobserved(skipped("a", SkipReason::SameGeneration(Generation(1))));
+    check(&[stays.clone()], "Available", &[("False", "NotObserved")]);
+    check(&[stays.clone(), failed("b", FailReason::Conflict, "m")], "Available", &[("False", "Conflict")]);
+    check(&[stays], "Finalized", &UNTOUCHED);
 }
 
 #[test]

@@ -136,6 +136,7 @@ pub(super) fn intent(decision: &Decision) -> Option<Intent> {
         Decision::CreateVersion(_)
         | Decision::Patch(_)
         | Decision::Recreate { .. }
+        | Decision::Resend(_)
         | Decision::Wait(_)
         | Decision::Skip(_)
         | Decision::Fail(_) => None,

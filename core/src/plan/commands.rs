@@ -3,6 +3,8 @@
 //! In: a decision, the manifest and patches rendered for the decision, and the resource's versions. Out: a [`Command`];
 //! none if the decision writes nothing. Fails if a [requirement](super::requirement) of the write is not met.
 
+use jiff::Timestamp;
+
 use super::Planner;
 use super::decide::current;
 use super::disown;
@@ -23,6 +25,7 @@ impl Planner<'_> {
         examined: Examined,
         owner: Option<&OwnerStatus>,
         versions: &[&Version],
+        now: Timestamp,
     ) -> Result<Option<Command>, Failure> {
         // A resource without a query was not read, and no decision about an unread resource writes.
         let Some(query) = &self.slots[self.position()].query else { return Ok(None) };
@@ -33,6 +36,7 @@ impl Planner<'_> {
         let live = || versions.iter().copied().filter(|version| !version.is_terminating());
         let patched = current(live(), generation);
         self.meet(decision, desired.as_mut(), owner, patched.map(|version| (version, documents.as_slice())))?;
+        let executor = desired.as_ref().and_then(|desired| desired.object.pointer("/spec/executor")).cloned();
         // Every row that writes the manifest has rendered the manifest before, so this error is a bug.
         let missing = || Failure::new(FailReason::RenderFailed, "the manifest was not rendered");
         let rendered = || desired.ok_or_else(missing);
@@ -63,6 +67,7 @@ impl Planner<'_> {
                 let targets = live().map(target).collect();
                 Some(Command::Delete { targets, propagation })
             }
+            Decision::Resend(resent) => self.resend(*resent, query, versions, executor, now),
             Decision::Wait(_) | Decision::Skip(_) | Decision::Fail(_) => None,
         })
     }

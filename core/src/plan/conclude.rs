@@ -31,6 +31,7 @@ impl Planner<'_> {
             });
             self.show(self.position(), object, scope);
         }
+        let unobserved = self.unobserved(&decided.decision, &owned.places, scope);
         let has_lifecycle = self.task.has_lifecycle();
         if !has_lifecycle && is_left_out(&decided.decision, &result) {
             self.show(self.position(), None, scope);
@@ -71,6 +72,7 @@ impl Planner<'_> {
             gates: record.gates,
             versions: owned.places.len(),
             is_foreign: owned.is_foreign,
+            unobserved,
             pruned: Vec::new(),
             bundle: report.map(Box::new),
             warnings,
@@ -156,6 +158,7 @@ fn is_finalized(decision: &Decision, result: &OutcomeResult, leaves_terminating:
         | Decision::Patch(_)
         | Decision::Recreate { .. }
         | Decision::Delete
+        | Decision::Resend(_)
         | Decision::Wait(_)
         | Decision::Fail(_) => false,
     }

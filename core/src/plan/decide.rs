@@ -10,7 +10,7 @@
 mod questions;
 
 use crate::decision::{
-    Decision, DisownReason, FailReason, Failure, SkipReason, UpdateReason, VersionReason, WaitReason,
+    Decision, DisownReason, FailReason, Failure, Resent, SkipReason, UpdateReason, VersionReason, WaitReason,
 };
 use crate::id::Generation;
 use crate::keys;
@@ -34,7 +34,47 @@ pub struct Decided {
 pub fn decide(seen: &Seen<'_>, questions: &mut dyn Questions) -> Decided {
     let mut row = Row::Unknown;
     let decision = rows(seen, questions, &mut row).unwrap_or_else(Decision::Fail);
-    Decided { row, decision }
+    match resend(seen, &decision, questions) {
+        Some(resent) => Decided { row: Row::NotObserved, decision: Decision::Resend(resent) },
+        None => Decided { row, decision },
+    }
+}
+
+/// Row 20: what to send once more, in the place of a decision that writes nothing. No other gate is evaluated, because
+/// what was stored was decided before.
+fn resend(seen: &Seen<'_>, decision: &Decision, questions: &mut dyn Questions) -> Option<Resent> {
+    let Seen::Versions(versions) = seen else { return None };
+    let writes_nothing = match decision {
+        Decision::Wait(WaitReason::Deleting | WaitReason::Terminating | WaitReason::NotYet(_))
+        | Decision::Skip(
+            SkipReason::WhenFalse
+            | SkipReason::ApplyGateFalse
+            | SkipReason::StaleEvent { .. }
+            | SkipReason::SameGeneration(_),
+        ) => true,
+        Decision::Wait(WaitReason::DisownPending(_))
+        | Decision::Skip(
+            SkipReason::Disowned
+            | SkipReason::NothingToDisown
+            | SkipReason::AlreadyAbsent
+            | SkipReason::NotOurs
+            | SkipReason::CreateGateFalse
+            | SkipReason::EarlierFailure,
+        )
+        | Decision::Create
+        | Decision::CreateVersion(_)
+        | Decision::Update { .. }
+        | Decision::Patch(_)
+        | Decision::Recreate { .. }
+        | Decision::Disown(_)
+        | Decision::Delete
+        | Decision::Resend(_)
+        | Decision::Fail(_) => false,
+    };
+    if !writes_nothing || versions.is_empty() {
+        return None;
+    }
+    questions.resends(versions)
 }
 
 /// Tries the rows in order. `row` is always the row that is tried, so that a failure names its row.

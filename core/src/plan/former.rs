@@ -18,7 +18,7 @@ use super::gates::Examination;
 use super::observed::put;
 use super::{Planner, Read};
 use crate::bundle::applyset;
-use crate::decision::{Decision, DisownReason, SkipReason, WaitReason};
+use crate::decision::{Decision, DisownReason, Resent, SkipReason, WaitReason};
 use crate::id::is_same_kind;
 use crate::keys;
 use crate::labels::is_label_value;
@@ -126,6 +126,7 @@ impl Planner<'_> {
             | Decision::Patch(_)
             | Decision::Recreate { .. }
             | Decision::Disown(DisownReason::Disowned)
+            | Decision::Resend(_)
             | Decision::Wait(_)
             | Decision::Fail(_) => false,
         };
@@ -274,12 +275,16 @@ impl Planner<'_> {
             | Decision::Update { .. }
             | Decision::Patch(_)
             | Decision::Recreate { .. }
+            | Decision::Resend(Resent::Content)
             | Decision::Skip(SkipReason::SameGeneration(_)) => {
                 Decided { row: Row::Deleting, decision: Decision::Wait(WaitReason::Deleting) }
             }
-            Decision::Disown(_) | Decision::Delete | Decision::Wait(_) | Decision::Skip(_) | Decision::Fail(_) => {
-                decided
-            }
+            Decision::Disown(_)
+            | Decision::Delete
+            | Decision::Resend(Resent::Deletion)
+            | Decision::Wait(_)
+            | Decision::Skip(_)
+            | Decision::Fail(_) => decided,
         }
     }
 }

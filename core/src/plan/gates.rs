@@ -1,13 +1,14 @@
 //! Answers the decision table's questions about one resource: evaluates its gates, renders its manifest and patches.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use serde_json::Value;
 
 use super::decide::{Gate, Questions, Rendered, current};
 use super::owner::OwnerStatus;
-use super::reads;
-use crate::decision::{FailReason, Failure, NotYet};
+use super::{reads, unobserved};
+use crate::decision::{FailReason, Failure, NotYet, Resent};
 use crate::id::Generation;
 use crate::manifest::reserved::Reserved;
 use crate::manifest::{self, Desired, Identity, Stamp};
@@ -51,6 +52,8 @@ pub(super) struct Context<'a> {
     /// Finds the object of another resource that has to be disowned first. Called only by rows that delete, because it
     /// evaluates the other resources' orphan gates.
     pub(super) pending_disowning: &'a dyn Fn() -> PendingDisowning,
+    /// How long a write to a remote cluster may stay unobserved; none if the resource is not on one.
+    pub(super) resend_after: Option<Duration>,
     /// Whether to record the values that each gate reads, for traces and dry runs.
     pub(super) keeps_readings: bool,
     /// What becomes of a manifest that writes labels of the adapter.
@@ -268,6 +271,18 @@ impl Questions for Examination<'_> {
         let resource = self.context.resource;
         let gate = resource.gates.when.as_ref().filter(|_| resource.gates.reads_clock)?;
         Some(NotYet { gate: gate.one_line().to_string(), holds_back: self.holds_back() })
+    }
+
+    fn resends(&mut self, versions: &[&Version]) -> Option<Resent> {
+        let (limit, now) = (self.context.resend_after?, self.context.scope.now());
+        let late = |version: &&&Version| unobserved::since(version, limit, now, |it| it.sent).is_some();
+        let (terminating, live): (Vec<&Version>, Vec<&Version>) =
+            versions.iter().filter(late).copied().partition(|version| version.is_terminating());
+        // Maestro shows no `spec.executor`, so only the manifest tells it; without it, the agent would apply with its own rights.
+        if !live.is_empty() && self.desired().is_ok() {
+            return Some(Resent::Content);
+        }
+        (!terminating.is_empty()).then_some(Resent::Deletion)
     }
 
     fn adopts(&self) -> bool {

@@ -40,7 +40,7 @@ impl Requirement {
             }
             Decision::Patch(_) => &[Self::Selector],
             Decision::Disown(_) => &[Self::Mark],
-            Decision::Delete | Decision::Wait(_) | Decision::Skip(_) | Decision::Fail(_) => &[],
+            Decision::Delete | Decision::Resend(_) | Decision::Wait(_) | Decision::Skip(_) | Decision::Fail(_) => &[],
         }
     }
 
@@ -78,6 +78,7 @@ pub fn refused(decision: Decision, failure: Failure) -> Decision {
         | Decision::Patch(_)
         | Decision::Recreate { .. }
         | Decision::Delete
+        | Decision::Resend(_)
         | Decision::Wait(_)
         | Decision::Skip(_)
         | Decision::Fail(_) => Decision::Fail(failure),

@@ -112,6 +112,7 @@ fn outcome(resource: &Resource, (row, decision, result): (Row, Decision, Outcome
         is_foreign: false,
         row,
         failed_earlier: None,
+        unobserved: None,
         decision,
         result,
         can_be_disowned: resource.gates.orphan.is_some(),

@@ -15,6 +15,7 @@ mod former;
 mod moves;
 mod names;
 mod nested;
+mod not_observed;
 mod not_yet;
 mod orphan;
 mod owner;

@@ -53,7 +53,8 @@ impl Planner<'_> {
         let place = self.place(&decided.decision, examined.desired.as_ref(), &versions);
         let bundle = self.resource().bundle.as_ref().zip(bundle::intent(&decided.decision));
         let parent = bundle.and(examined.desired.clone());
-        let (command, result) = match self.command(&decided.decision, examined, owner.as_ref(), &versions) {
+        let (command, result) = match self.command(&decided.decision, examined, owner.as_ref(), &versions, scope.now())
+        {
             Ok(command) => (command, unwritten(&decided.decision)),
             Err(failure) => {
                 decided.decision = refused(decided.decision, failure.clone());
@@ -116,9 +117,12 @@ impl Planner<'_> {
             | Decision::Update { .. }
             | Decision::Recreate { .. }
             | Decision::Fail(_) => rendered.or(live),
-            Decision::Patch(_) | Decision::Disown(_) | Decision::Delete | Decision::Wait(_) | Decision::Skip(_) => {
-                live.or(rendered)
-            }
+            Decision::Patch(_)
+            | Decision::Disown(_)
+            | Decision::Delete
+            | Decision::Resend(_)
+            | Decision::Wait(_)
+            | Decision::Skip(_) => live.or(rendered),
         };
         place.unwrap_or_default()
     }
@@ -147,6 +151,7 @@ fn unwritten(decision: &Decision) -> OutcomeResult {
         | Decision::Patch(_)
         | Decision::Recreate { .. }
         | Decision::Disown(_)
+        | Decision::Resend(_)
         | Decision::Delete => OutcomeResult::Skipped,
     }
 }

@@ -29,6 +29,7 @@ fn first(post: &Value) -> Progress<PostReport> {
         row: Row::Update,
         decision: Decision::Fail(failure.clone()),
         failed_earlier: None,
+        unobserved: None,
         result: OutcomeResult::Failed(failure),
         can_be_disowned: false,
         can_be_deleted: false,

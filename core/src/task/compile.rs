@@ -97,8 +97,17 @@ fn compile_spec(
         DiscoverSpec::WhenMet => Discover::WhenMet,
         DiscoverSpec::Always => Discover::Always,
     };
-    let mut task = Task { params, preconditions, discover, resources, payloads, actions, environment: BTreeSet::new() }
-        .find_clocks();
+    let mut task = Task {
+        params,
+        preconditions,
+        discover,
+        resources,
+        payloads,
+        actions,
+        resend_after: None,
+        environment: BTreeSet::new(),
+    }
+    .find_clocks();
     let index = |name: &str| spec.resources.iter().position(|resource| resource.any_name() == Some(name));
     let place = |name: &str| Some(root.key("resources").index(index(name)?));
     reserved::check(&mut checker, &task, place);

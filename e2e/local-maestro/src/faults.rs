@@ -24,6 +24,7 @@ struct Counts {
     locked: usize,
     lost_answers: usize,
     failing_requests: usize,
+    lost_spec_events: usize,
     duplicates: usize,
     reversed: usize,
     is_without_heartbeats: bool,
@@ -54,6 +55,12 @@ impl Faults {
     /// Breaks the connection after each of the next `count` calls of Publish that had an effect, before the answer.
     pub fn lose_answers(&self, count: usize) {
         self.with(|counts| counts.lost_answers = count);
+    }
+
+    /// Stores each of the next `count` writes and tells no agent of it, as when the database is lost between the write and the
+    /// queueing of its event. The agent hears of the row with its next change, or when it reconnects.
+    pub fn lose_spec_events(&self, count: usize) {
+        self.with(|counts| counts.lost_spec_events = count);
     }
 
     /// Answers the next `count` requests over REST with 500, without an effect.
@@ -108,6 +115,10 @@ impl Faults {
 
     pub(crate) fn takes_lost_answer(&self) -> bool {
         self.with(|counts| take(&mut counts.lost_answers))
+    }
+
+    pub(crate) fn takes_lost_spec_event(&self) -> bool {
+        self.with(|counts| take(&mut counts.lost_spec_events))
     }
 
     pub(crate) fn takes_failing_request(&self) -> bool {

@@ -16,6 +16,9 @@ pub struct Options {
     pub grants: Option<Vec<Grant>>,
     /// The period of heartbeats. The real server's is 10 seconds.
     pub heartbeat: Duration,
+    /// Whether a deletion of what is being deleted is told to the agent again, as newer servers do; older ones answer and do
+    /// nothing.
+    pub repeats_deletions: bool,
     /// The consumers that are registered from the start.
     pub consumers: Vec<String>,
 }
@@ -28,6 +31,7 @@ impl Default for Options {
             authentication: Authentication::Mock,
             grants: None,
             heartbeat: Duration::from_secs(10),
+            repeats_deletions: false,
             consumers: Vec::new(),
         }
     }

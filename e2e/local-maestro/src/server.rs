@@ -1,6 +1,7 @@
 //! The handle of a running server.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use lifecycle_proto::CloudEvent;
@@ -63,6 +64,7 @@ impl LocalMaestro {
         // The real channel has no room at all; one place is the least that this kind of channel can have.
         let (broadcaster, events) = mpsc::channel(1);
         let shared = Shared::new(outbox, broadcaster.clone(), faults.clone());
+        shared.with(|state| state.repeats_deletions = options.repeats_deletions);
         let connections = Connections::default();
         let tls = options.tls.as_ref().map(acceptor).transpose()?;
         let rest_tls = tls.clone().filter(|_| options.rest_tls);
@@ -156,6 +158,22 @@ impl LocalMaestro {
     /// Changes a bundle as another client does that sends the same content; returns the new version.
     pub fn bump_version(&self, id: &str) -> Option<i32> {
         self.shared.bump(id)
+    }
+
+    /// Makes the last write of a bundle, and its deletion, older by `age`: it stands for time that passes.
+    pub fn backdate(&self, id: &str, age: Duration) {
+        self.shared.with(|state| {
+            if let Some(bundle) = state.database.bundles.get_mut(id) {
+                bundle.updated_at -= age;
+                bundle.deleted_at = bundle.deleted_at.map(|at| at - age);
+            }
+        });
+    }
+
+    /// Whether the agent of a consumer has still to hear of a bundle.
+    #[must_use]
+    pub fn is_queued(&self, consumer: &str, id: &str) -> bool {
+        self.shared.with(|state| state.agent(consumer).queue.iter().any(|queued| queued == id))
     }
 
     /// Breaks the connections of all streams, without a word: the real server does not end them either.

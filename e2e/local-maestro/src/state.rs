@@ -39,6 +39,8 @@ pub(crate) struct State {
     /// The agents, by the consumer's name; they are no part of the database.
     pub(crate) agents: BTreeMap<String, Agent>,
     pub(crate) sequence: Sequence,
+    /// Whether an agent is told again of a deletion that is repeated.
+    pub(crate) repeats_deletions: bool,
     pub(crate) published: Vec<CloudEvent>,
     pub(crate) rest_requests: Vec<String>,
 }
@@ -47,6 +49,14 @@ impl State {
     /// The agent of a consumer; a new one has nothing yet.
     pub(crate) fn agent(&mut self, consumer: &str) -> &mut Agent {
         self.agents.entry(consumer.to_owned()).or_default()
+    }
+
+    /// What a repeated deletion tells an agent.
+    fn repeated_deletion(&self, event: &Event, kind: &EventType) -> Option<SpecEvent> {
+        let is_repeated = self.repeats_deletions && kind.action == "delete_request";
+        let id = event.extensions.get("resourceid")?.text().filter(|_| is_repeated)?;
+        let bundle = self.database.bundles.get(id)?;
+        Some(SpecEvent { consumer: bundle.consumer.clone(), id: bundle.id.clone() })
     }
 
     fn tell(&mut self, event: SpecEvent) {
@@ -83,7 +93,8 @@ impl Shared {
     pub(crate) fn store(&self, event: &Event, kind: &EventType) -> Result<(), Refusal> {
         let told = self.with(|state| {
             let told = publish::store(&mut state.database, event, kind, Timestamp::now())?;
-            if let Some(told) = told {
+            let told = told.or_else(|| state.repeated_deletion(event, kind));
+            if let Some(told) = told.filter(|_| !self.faults.takes_lost_spec_event()) {
                 state.tell(told);
             }
             Ok(())

@@ -54,7 +54,8 @@ impl Cluster {
         mode: UpdateMode,
     ) -> Result<Value, Error> {
         let takeover = match mode {
-            UpdateMode::Apply => Takeover::Own,
+            // Only works of remote clusters are sent again, and no caller asks a cluster for that.
+            UpdateMode::Apply | UpdateMode::Resend => Takeover::Own,
             UpdateMode::ApplyOverride => Takeover::OwnAndKubectl,
             UpdateMode::Replace => return self.replace(desired, object, fence, live).await,
         };

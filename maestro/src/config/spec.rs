@@ -22,6 +22,9 @@ pub struct MaestroSpec {
     pub auth: Option<MaestroAuthSpec>,
     /// The timeout of one request; 10s by default.
     pub timeout: Option<String>,
+    /// How long an agent may leave a write unobserved before the adapter sends it again and reports `Available=False`; 2m by
+    /// default, and 0s turns it off. The sweeper does not use it.
+    pub resend_after: Option<String>,
     /// Accepted for compatibility; it has no effect.
     pub server_healthiness_timeout: Option<String>,
     /// Accepted for compatibility; it has no effect.

@@ -100,3 +100,31 @@ proptest! {
         prop_assert_eq!(bundle(&of_bundle(&row)), sent);
     }
 }
+
+#[test]
+fn unobserved_version_says_since_when() {
+    let written = |mut row: Value| {
+        row["updated_at"] = json!("2026-01-02T03:10:00Z");
+        of_bundle(&row).get("unobserved").cloned()
+    };
+    let observed = |version: i64| json!({"ObservedVersion": version, "conditions": []});
+    let fresh = json!({"since": "2026-01-02T03:10:00Z", "sent": "2026-01-02T03:10:00Z"});
+    assert_eq!(written(row(4, json!(null))), Some(fresh.clone()));
+    assert_eq!(written(row(4, observed(3))), Some(fresh));
+    assert_eq!(written(row(4, observed(4))), None);
+    // What was published again tells the time of its first publication.
+    let mut again = row(5, observed(3));
+    again["metadata"]["annotations"] = json!({UNOBSERVED_SINCE: "2026-01-02T03:05:00Z", "mine": "a"});
+    assert_eq!(of_bundle(&again)["metadata"]["annotations"], json!({"mine": "a"}));
+    assert_eq!(written(again), Some(json!({"since": "2026-01-02T03:05:00Z", "sent": "2026-01-02T03:10:00Z"})));
+}
+
+#[test]
+fn deletion_is_unobserved_until_the_agent_says_that_it_deletes() {
+    let mut deleted = row(1, json!({"ObservedVersion": 1, "conditions": [{"type": "Applied", "status": "True"}]}));
+    deleted["deleted_at"] = json!("2026-01-02T03:05:00Z");
+    let unobserved = json!({"since": "2026-01-02T03:05:00Z", "sent": "2026-01-02T03:05:00Z"});
+    assert_eq!(of_bundle(&deleted)["unobserved"], unobserved);
+    deleted["status"]["conditions"] = json!([{"type": "Deleting", "status": "True", "observedGeneration": 1}]);
+    assert_eq!(of_bundle(&deleted).get("unobserved"), None);
+}

@@ -65,8 +65,11 @@ pub(crate) fn kind<T: std::fmt::Debug>(result: Result<T, WriteError>) -> WriteEr
 
 impl World {
     pub(crate) async fn new() -> Result<Self> {
+        Self::with(Options { consumers: vec![CONSUMER.to_owned()], ..Options::default() }).await
+    }
+
+    pub(crate) async fn with(options: Options) -> Result<Self> {
         lifecycle_e2e::init();
-        let options = Options { consumers: vec![CONSUMER.to_owned()], ..Options::default() };
         let server = LocalMaestro::start(options).await?;
         let client = client(settings(server.grpc_url(), server.rest_url()))?;
         Ok(Self { server, client })

@@ -3,24 +3,31 @@
 use anyhow::Result;
 use lifecycle_core::write::WriteErrorKind;
 use lifecycle_maestro::Deletion;
+use local_maestro::Options;
 use serde_json::json;
 
 use crate::world::{CONSUMER, World, kind, target, work};
+
+/// A work as it was sent: only Maestro knows when it stored it.
+fn without_age(mut work: serde_json::Value) -> serde_json::Value {
+    work.as_object_mut().unwrap().remove("unobserved");
+    work
+}
 
 #[tokio::test]
 async fn acknowledged_writes_return_what_the_next_read_shows() -> Result<()> {
     let world = World::new().await?;
     let mut created = world.client.create(&work("w", "one"), CONSUMER).await?;
     let read = world.read("w").await?;
-    // Maestro does not tell these two.
+    // Maestro does not tell these two, nor when it stored the work.
     for key in ["creationTimestamp", "uid"] {
         created["metadata"][key] = read["metadata"][key].clone();
     }
-    assert_eq!(created, read);
+    assert_eq!(created, without_age(read.clone()));
     assert_eq!(read["metadata"]["resourceVersion"], "1");
 
     let updated = world.client.update(CONSUMER, &work("w", "two"), &target(&read)).await?;
-    assert_eq!(updated, world.read("w").await?);
+    assert_eq!(updated, without_age(world.read("w").await?));
     assert_eq!(
         (&updated["metadata"]["generation"], &updated["spec"]["workload"]["manifests"][0]["data"]),
         (&json!(2), &json!({"text": "two"}))
@@ -29,7 +36,7 @@ async fn acknowledged_writes_return_what_the_next_read_shows() -> Result<()> {
     let document = json!({"metadata": {"labels": {"app": null, "tier": "one"}}});
     let patched = world.client.patch(CONSUMER, &document, &target(&updated)).await?;
     let read = world.read("w").await?;
-    assert_eq!(patched.as_ref(), Some(&read));
+    assert_eq!(patched, Some(without_age(read.clone())));
     assert_eq!((&read["metadata"]["labels"], &read["metadata"]["generation"]), (&json!({"tier": "one"}), &json!(3)));
     Ok(())
 }
@@ -264,5 +271,62 @@ async fn work_that_agents_would_drop_is_not_sent() -> Result<()> {
         assert_eq!(kind(world.client.create(&refused, CONSUMER).await), WriteErrorKind::Invalid);
     }
     assert_eq!(world.server.published().len(), 0);
+    Ok(())
+}
+
+/// The row is stored, and nobody tells the agent: what is sent again tells it, under a new version of the same content.
+#[tokio::test]
+async fn work_whose_event_was_lost_reaches_the_agent_when_it_is_sent_again() -> Result<()> {
+    let world = World::new().await?;
+    let id = world.id("w");
+    world.server.faults().lose_spec_events(1);
+    let live = world.create(&work("w", "one")).await?;
+    assert!(!world.server.is_queued(CONSUMER, &id), "the event is lost");
+    assert_eq!(live["unobserved"]["since"], live["unobserved"]["sent"]);
+    let written = |work: &serde_json::Value| (work["spec"].clone(), work["metadata"]["labels"].clone());
+
+    let mut stored = live.clone();
+    stored["spec"]["executor"] = json!({"subject": {"type": "ServiceAccount"}});
+    let sent = world.client.resend(CONSUMER, &stored, &target(&live)).await?;
+    assert!(world.server.is_queued(CONSUMER, &id));
+    let read = world.read("w").await?;
+    assert_eq!((written(&read), &read["metadata"]["resourceVersion"]), (written(&live), &json!("2")));
+    assert_eq!(
+        (&read["metadata"]["annotations"], &sent["metadata"]["generation"]),
+        (&live["metadata"]["annotations"], &json!(2))
+    );
+    let payload = json!(world.server.bundle(&id).unwrap().payload);
+    assert_eq!(
+        payload["data"]["executer"], stored["spec"]["executor"],
+        "Maestro does not show it, and must not lose it"
+    );
+    assert_eq!(read["unobserved"]["since"], live["unobserved"]["since"], "the first time counts");
+    assert_ne!(read["unobserved"]["sent"], live["unobserved"]["sent"]);
+
+    let late = world.client.resend(CONSUMER, &live, &target(&live)).await;
+    assert_eq!(kind(late), WriteErrorKind::Conflict);
+    world.server.apply(&id)?;
+    let observed = world.read("w").await?;
+    assert_eq!(observed.get("unobserved"), None);
+    // Whoever observed it first: nothing is sent.
+    assert_eq!(world.client.resend(CONSUMER, &observed, &target(&observed)).await?, observed);
+    Ok(())
+}
+
+#[tokio::test]
+async fn deletion_whose_event_was_lost_is_sent_again() -> Result<()> {
+    let options = Options { consumers: vec![CONSUMER.to_owned()], repeats_deletions: true, ..Options::default() };
+    let world = World::with(options).await?;
+    let id = world.id("w");
+    world.create(&work("w", "one")).await?;
+    world.server.apply(&id)?;
+    let live = world.read("w").await?;
+    world.server.faults().lose_spec_events(1);
+    world.client.delete(CONSUMER, &target(&live), false).await?;
+    assert!(!world.server.is_queued(CONSUMER, &id), "the event is lost");
+    let terminating = world.read("w").await?;
+    let deletion = world.client.delete(CONSUMER, &target(&terminating), false).await?;
+    assert_eq!(deletion, Deletion::Pending(terminating));
+    assert!(world.server.is_queued(CONSUMER, &id));
     Ok(())
 }

@@ -3,7 +3,7 @@
 //! [`decide`](super::decide) does no I/O. What it needs is either known before ([`Seen`]), or a method of
 //! [`Questions`], which it calls when a row needs the value.
 
-use crate::decision::{Failure, NotYet};
+use crate::decision::{Failure, NotYet, Resent};
 use crate::id::Generation;
 use crate::id::is_same_namespace;
 use crate::observation::Version;
@@ -106,6 +106,9 @@ pub trait Questions {
 
     /// Whether the gate `when`, which is false, is false for now only, because it reads the clock; `None` if it does not.
     fn not_yet(&mut self) -> Option<NotYet>;
+
+    /// What has to be sent once more, because no agent has observed it for too long; `None` on a cluster that needs no agent.
+    fn resends(&mut self, versions: &[&Version]) -> Option<Resent>;
 
     /// Whether an update may take over an object that no adapter wrote (`adopt`).
     fn adopts(&self) -> bool;

@@ -58,6 +58,8 @@ pub(super) fn matches(row: Row, situation: &Situation) -> Option<bool> {
             Some(live && versions.iter().all(|version| version.name != wanted.name))
         }
         Row::Update => Some(live),
+        // Its own tests vary what is unobserved.
+        Row::NotObserved => Some(false),
     }
 }
 
@@ -136,6 +138,7 @@ fn situations() -> impl Strategy<Value = Situation> {
                     is_foreign,
                     adopts,
                     not_yet,
+                    resends: None,
                     orphan,
                     delete,
                     when,
@@ -163,6 +166,7 @@ fn sends(decision: &Decision) -> Option<&'static str> {
         | Decision::Patch(_)
         | Decision::Recreate { .. }
         | Decision::Disown(_)
+        | Decision::Resend(_)
         | Decision::Delete => Some(decision.kind()),
     }
 }

@@ -2,7 +2,7 @@
 
 use super::situation::{LIVE, Situation, foreign, found, no_answer, nothing};
 use crate::decision::{
-    Decision, DisownReason, FailReason, Failure, NotYet, SkipReason, UpdateReason, VersionReason, WaitReason,
+    Decision, DisownReason, FailReason, Failure, NotYet, Resent, SkipReason, UpdateReason, VersionReason, WaitReason,
 };
 use crate::id::Generation;
 use crate::outcome::GateAnswer::{DoesNotHold, Holds};
@@ -327,5 +327,33 @@ fn row_8_false_gate_that_reads_the_clock_is_a_wait() {
         let situation = Situation { when: DoesNotHold, not_yet: Some(not_yet.clone()), ..found(versions) };
         let wait = Decision::Wait(WaitReason::NotYet(not_yet.clone()));
         check(&situation, "8", &wait, &["orphan", "delete", "when"]);
+    }
+}
+
+#[test]
+fn row_20_sends_again_only_where_nothing_else_is_written() {
+    let late = |situation: Situation| Situation { resends: Some(Resent::Content), ..situation };
+    let again = Decision::Resend(Resent::Content);
+    let newer = found([LIVE.generation(4)]);
+    let silent = Situation { when: DoesNotHold, ..found([LIVE]) };
+    let kept = Situation { apply: DoesNotHold, ..found([LIVE]) };
+    for situation in [found([LIVE]), newer, silent, kept, found([LIVE.terminating()])] {
+        assert_eq!(late(situation).decide().outcome(), ("20", &again));
+    }
+    let terminating = Situation { delete: Holds, ..found([LIVE.terminating()]) };
+    let deletion = Situation { resends: Some(Resent::Deletion), ..terminating };
+    assert_eq!(deletion.decide().outcome(), ("20", &Decision::Resend(Resent::Deletion)));
+    let others = [
+        (nothing(), "12"),
+        (foreign([LIVE]), "19"),
+        (found([LIVE.generation(2)]), "19"),
+        (found([LIVE.disowned()]), "2"),
+        (Situation { patches: Ok(vec![0]), ..found([LIVE]) }, "15"),
+        (Situation { delete: Holds, ..found([LIVE]) }, "5"),
+        (Situation { failed_earlier: true, ..found([LIVE]) }, "7a"),
+        (Situation { when: no_answer(), ..found([LIVE]) }, "8"),
+    ];
+    for (situation, row) in others {
+        assert_eq!(late(situation.clone()).decide().decided.row.number(), row, "{situation:?}");
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::decision::{Decision, FailReason, Failure, NotYet};
+use crate::decision::{Decision, FailReason, Failure, NotYet, Resent};
 use crate::id::Generation;
 use crate::keys;
 use crate::observation::Version;
@@ -75,6 +75,8 @@ pub(super) struct Situation {
     pub(super) adopts: bool,
     /// The wait that a false `when` is; none if it does not read the clock.
     pub(super) not_yet: Option<NotYet>,
+    /// What is unobserved for too long.
+    pub(super) resends: Option<Resent>,
     pub(super) orphan: GateAnswer,
     pub(super) delete: GateAnswer,
     pub(super) when: GateAnswer,
@@ -97,6 +99,7 @@ pub(super) fn nothing() -> Situation {
         is_foreign: false,
         adopts: false,
         not_yet: None,
+        resends: None,
         orphan: GateAnswer::DoesNotHold,
         delete: GateAnswer::DoesNotHold,
         when: GateAnswer::Holds,
@@ -212,6 +215,10 @@ impl Questions for Answers<'_> {
 
     fn not_yet(&mut self) -> Option<NotYet> {
         self.situation.not_yet.clone()
+    }
+
+    fn resends(&mut self, _: &[&Version]) -> Option<Resent> {
+        self.situation.resends
     }
 
     fn adopts(&self) -> bool {
