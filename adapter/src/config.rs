@@ -24,6 +24,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use lifecycle_api_client::AuthScheme;
 use lifecycle_check::lint::lint;
 use lifecycle_config::decode::{Typing, normalize, schema_of};
 use lifecycle_config::diagnostics::Diagnostics;
@@ -131,6 +132,8 @@ pub struct AuthConfig {
     pub token_path: PathBuf,
     /// How long the client keeps a token before it reads the file again; zero reads the file for every attempt.
     pub token_cache_ttl: Duration,
+    /// The word before the token in the header `Authorization`.
+    pub scheme: AuthScheme,
 }
 
 /// The client of the Kubernetes API.

@@ -25,12 +25,14 @@ mod guards;
 mod labels;
 
 pub use guards::{DeletionInProgress, InFlight};
-pub use labels::{Api, BrokerError, Dependency, EventStatus, InvalidEvent, Phase, PreconditionResult, WriteResult};
+pub use labels::{
+    Api, AuthFailure, BrokerError, Dependency, EventStatus, InvalidEvent, Phase, PreconditionResult, WriteResult,
+};
 
 use labels::{
-    ApiCallLabels, ApiDurationLabels, BlockedLabels, DecisionLabels, DependencyLabels, FailureLabels, InvalidLabels,
-    KindLabels, KindResultLabels, PhaseLabels, PreconditionLabels, StatusLabels, TopicErrorLabels, TopicLabels,
-    WarningLabels, status_class,
+    ApiCallLabels, ApiDurationLabels, AuthFailureLabels, BlockedLabels, DecisionLabels, DependencyLabels,
+    FailureLabels, InvalidLabels, KindLabels, KindResultLabels, PhaseLabels, PreconditionLabels, StatusLabels,
+    TopicErrorLabels, TopicLabels, WarningLabels, status_class,
 };
 
 /// Upper bounds in seconds for work that takes as long as a pass, from the HyperFleet metrics standard.
@@ -81,6 +83,7 @@ pub struct Metrics {
     dependencies: Family<DependencyLabels, Gauge>,
     api_requests: Family<ApiCallLabels, Counter>,
     api_duration: Histograms<ApiDurationLabels>,
+    api_auth_failures: Family<AuthFailureLabels, Counter>,
     /// The number of endpoint labels so far, to enforce `ENDPOINT_LIMIT`.
     endpoints: AtomicUsize,
     messages_consumed: Family<TopicLabels, Counter>,
@@ -178,6 +181,10 @@ impl Metrics {
                 "Time that an HTTP request took, each attempt measured",
                 call_histogram,
             ),
+            api_auth_failures: own.family(
+                "hyperfleet_adapter_api_auth_failures",
+                "Requests that the HyperFleet API or its gateway refused with 401 or 403, each attempt counted",
+            ),
             endpoints: AtomicUsize::new(0),
             registry,
         };
@@ -191,6 +198,9 @@ impl Metrics {
         }
         for error_type in Phase::ALL {
             drop(self.errors.get_or_create(&PhaseLabels { error_type }));
+        }
+        for status_code in AuthFailure::ALL {
+            drop(self.api_auth_failures.get_or_create(&AuthFailureLabels { status_code }));
         }
         for reason in InvalidEvent::ALL {
             drop(self.events_invalid.get_or_create(&InvalidLabels { reason }));
@@ -353,6 +363,11 @@ impl Metrics {
         let ApiDurationLabels { api, method, endpoint } = timing;
         let status_code = status_class(status);
         self.api_requests.get_or_create(&ApiCallLabels { api, method, endpoint, status_code }).inc();
+    }
+
+    /// Counts a request whose token the HyperFleet API, or a gateway before it, refused.
+    pub fn api_auth_failure(&self, status_code: AuthFailure) {
+        self.api_auth_failures.get_or_create(&AuthFailureLabels { status_code }).inc();
     }
 
     /// Counts a message that the broker delivered.

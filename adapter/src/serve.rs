@@ -311,10 +311,11 @@ fn api_settings(loaded: &Loaded, environment: &Environment, version: &Version) -
             max_delay: api.max_delay,
         },
         default_headers: api::default_headers(&api.default_headers)?,
-        token: api
-            .auth
-            .as_ref()
-            .map(|auth| TokenSettings { path: auth.token_path.clone(), cache_ttl: auth.token_cache_ttl }),
+        token: api.auth.as_ref().map(|auth| TokenSettings {
+            path: auth.token_path.clone(),
+            cache_ttl: auth.token_cache_ttl,
+            scheme: auth.scheme,
+        }),
         user_agent: user_agent.parse().map_err(|_| ApiSetupError::Header(format!("{USER_AGENT}: {user_agent}")))?,
     })
 }

@@ -18,7 +18,7 @@ use tokio::time::{Instant, timeout};
 use crate::failure::{BODY_LIMIT, CallError, Failure};
 use crate::retry::{self, DelayGrowth, Next, Outcome, RetryPolicy};
 use crate::tls;
-use crate::token::TokenFile;
+use crate::token::{AuthScheme, TokenFile};
 use crate::url::{Base, is_web_address};
 use crate::watch::{Outgoing, SMALL_BODY, Watch, WatchAttempt};
 
@@ -48,6 +48,8 @@ pub struct TokenSettings {
     pub path: PathBuf,
     /// How long a token is used before the file is checked for a change.
     pub cache_ttl: Duration,
+    /// The word before the token in the header `Authorization`.
+    pub scheme: AuthScheme,
 }
 
 /// Why no client can be built from the settings.
@@ -206,7 +208,7 @@ impl Client {
             timeout: settings.timeout,
             retry: settings.retry,
             default_headers: settings.default_headers,
-            token: settings.token.map(|token| TokenFile::new(token.path, token.cache_ttl)),
+            token: settings.token.map(|token| TokenFile::new(token.path, token.cache_ttl).with_scheme(token.scheme)),
             user_agent: settings.user_agent,
         })
     }

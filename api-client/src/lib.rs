@@ -10,7 +10,7 @@
 //! | [`failure`] | why a call got no complete answer |
 //! | [`url`] | resolves the URL of a request against the API's URL |
 //! | [`retry`] | decides when a call is tried again |
-//! | [`token`] | reads the bearer token from a file that is rotated |
+//! | [`token`] | reads the token from a file that is rotated |
 //! | [`tls`] | the certificate authorities that the client trusts |
 //! | [`problem`] | the API's error documents |
 //! | [`lookup`] | tells a resource that does not exist from every other 404 |
@@ -37,4 +37,5 @@ pub use client::{Answer, Client, Request, Settings, SettingsError, TokenSettings
 pub use failure::{CallError, Failure};
 pub use lookup::Lookup;
 pub use retry::{DelayGrowth, RetryPolicy};
+pub use token::AuthScheme;
 pub use url::{Base, without_password};

@@ -1,4 +1,4 @@
-//! Reads the bearer token from a file that another program rotates.
+//! Reads the token from a file that another program rotates.
 //!
 //! In: the file's path, and how long a token is used before the file is checked. Out: the value of the header
 //! `Authorization`, marked as sensitive, so that `Debug` prints `Sensitive`. Fails: [`TokenError`]; once the
@@ -35,17 +35,40 @@ pub enum TokenError {
     Unsendable,
 }
 
+/// The authentication scheme: the word before the token in the header `Authorization`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum AuthScheme {
+    /// `Bearer`, the scheme of OAuth 2.0.
+    #[default]
+    Bearer,
+    /// `ServiceAccount`, by which a gateway recognises the tokens of machines.
+    ServiceAccount,
+}
+
+impl AuthScheme {
+    /// The schemes, each with the word by which configuration files name it.
+    pub const CHOICES: [(&'static str, Self); 2] = [("Bearer", Self::Bearer), ("ServiceAccount", Self::ServiceAccount)];
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Bearer => "Bearer",
+            Self::ServiceAccount => "ServiceAccount",
+        }
+    }
+}
+
 /// A token file with a cache of its last token.
 #[derive(Debug)]
 pub struct TokenFile {
     path: PathBuf,
     lifetime: Duration,
+    scheme: AuthScheme,
     cached: Mutex<Option<Cached>>,
 }
 
 #[derive(Debug)]
 struct Cached {
-    /// The header's value, `Bearer` and the token.
+    /// The header's value, the scheme and the token.
     header: HeaderValue,
     read_at: Instant,
     /// The file's metadata when it was read; `None` if they do not identify the content, see [`SETTLED`].
@@ -77,10 +100,17 @@ impl Stamp {
 }
 
 impl TokenFile {
-    /// With a `lifetime` of zero, each request checks the file's metadata and reads the file if they changed.
+    /// The file of a `Bearer` token. With a `lifetime` of zero, each request checks the file's metadata and reads the
+    /// file if they changed.
     #[must_use]
     pub fn new(path: PathBuf, lifetime: Duration) -> Self {
-        Self { path, lifetime, cached: Mutex::default() }
+        Self { path, lifetime, scheme: AuthScheme::Bearer, cached: Mutex::default() }
+    }
+
+    /// The same file with another scheme.
+    #[must_use]
+    pub fn with_scheme(self, scheme: AuthScheme) -> Self {
+        Self { scheme, ..self }
     }
 
     /// Returns the header's value for a request.
@@ -115,7 +145,7 @@ impl TokenFile {
         if text.trim().is_empty() {
             return Err(TokenError::Empty { path: self.path.clone() });
         }
-        let header = bearer(text.trim())?;
+        let header = authorization(self.scheme, text.trim())?;
         *cached = Some(Cached { header: header.clone(), read_at, stamp });
         Ok(header)
     }
@@ -125,8 +155,9 @@ impl TokenFile {
     }
 }
 
-fn bearer(token: &str) -> Result<HeaderValue, TokenError> {
-    let mut header = HeaderValue::from_str(&format!("Bearer {token}")).map_err(|_| TokenError::Unsendable)?;
+fn authorization(scheme: AuthScheme, token: &str) -> Result<HeaderValue, TokenError> {
+    let text = format!("{} {token}", scheme.word());
+    let mut header = HeaderValue::from_str(&text).map_err(|_| TokenError::Unsendable)?;
     header.set_sensitive(true);
     Ok(header)
 }
@@ -154,7 +185,10 @@ mod tests {
         }
         std::fs::write(&path, "a\nb")?;
         assert_eq!(token_or_error(&file).await, "the token is no valid header value");
-        assert!(!format!("{:?}", bearer("hunter2")?).contains("hunter2"), "`Debug` prints no token");
+        assert!(
+            !format!("{:?}", authorization(AuthScheme::Bearer, "hunter2")?).contains("hunter2"),
+            "`Debug` prints no token"
+        );
         std::fs::write(&path, " \n")?;
         assert!(token_or_error(&file).await.ends_with("is empty"), "blank");
         std::fs::remove_file(&path)?;
@@ -178,7 +212,7 @@ mod tests {
         tokio::time::advance(Duration::from_secs(1)).await;
         assert_eq!(token_or_error(&file).await, "two", "after its lifetime");
 
-        let two = bearer("two")?;
+        let two = authorization(AuthScheme::Bearer, "two")?;
         assert!(!file.has_replaced(&two).await, "the file still holds the refused token");
         std::fs::write(&path, "three")?;
         assert!(file.has_replaced(&two).await, "the file holds a new token");
@@ -194,5 +228,17 @@ mod tests {
         for (name, now, expected) in cases {
             assert_eq!(stamp.is_settled(at(now)), expected, "{name}");
         }
+    }
+
+    #[tokio::test]
+    async fn scheme_is_the_word_before_the_token() -> anyhow::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let path = folder.path().join("token");
+        std::fs::write(&path, "t0ken\n")?;
+        for (word, scheme) in AuthScheme::CHOICES {
+            let file = TokenFile::new(path.clone(), Duration::ZERO).with_scheme(scheme);
+            assert_eq!(file.token().await?.to_str()?, format!("{word} t0ken"));
+        }
+        Ok(())
     }
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use axum::http::HeaderName;
 use ipnet::IpNet;
+use lifecycle_api_client::AuthScheme;
 use lifecycle_config::decode::schema_of;
 use lifecycle_config::diagnostics::Diagnostics;
 use lifecycle_config::document::Document;
@@ -77,6 +78,8 @@ pub struct ApiConfig {
     pub timeout: Duration,
     /// The file of the bearer token.
     pub token_file: Option<PathBuf>,
+    /// The word before the token in the header `Authorization`.
+    pub auth_scheme: AuthScheme,
     /// The kinds to count.
     pub kinds: Vec<String>,
 }

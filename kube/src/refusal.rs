@@ -34,6 +34,10 @@ const EQUAL_KEYS: &str = ": duplicate entries for key [";
 /// The reasons of causes that name a field because of its value, and not because it is missing.
 const OF_VALUES: [&str; 2] = ["FieldValueForbidden", "FieldValueInvalid"];
 
+/// Part of the message with which the server refuses each request of a kind whose objects it cannot read, as while the
+/// kind's conversion webhook does not answer. The status is 429, although fewer requests do not help.
+const UNREAD_STORAGE: &str = "storage is (re)initializing";
+
 /// Why a request has no result.
 #[derive(Debug)]
 pub(crate) enum Refusal {
@@ -92,6 +96,7 @@ impl Refusal {
                 422 if names_uid(status) => ErrorKind::Conflict,
                 500 if names_field(&status.message) => ErrorKind::Invalid,
                 401 | 403 => ErrorKind::Forbidden,
+                429 if status.message.contains(UNREAD_STORAGE) => ErrorKind::Unavailable,
                 429 => ErrorKind::TooManyRequests,
                 // 408: the server failed to read the request in time. 3xx: an API server sends no redirects,
                 // so a proxy did.
@@ -261,6 +266,11 @@ mod tests {
             ),
             ("no credentials", refusal(401, "Unauthorized", Value::Null), Kind::Forbidden),
             ("no permission", refusal(403, "Forbidden", Value::Null), Kind::Forbidden),
+            (
+                "a kind whose conversion webhook is away",
+                said(429, "TooManyRequests", "storage is (re)initializing"),
+                Kind::Unavailable,
+            ),
             ("too many requests", refusal(429, "TooManyRequests", Value::Null), Kind::TooManyRequests),
             ("a failing webhook", refusal(500, "InternalError", Value::Null), Kind::Unavailable),
             ("a server that starts", refusal(503, "ServiceUnavailable", Value::Null), Kind::Unavailable),

@@ -8,6 +8,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use lifecycle_api_client::AuthScheme;
 use lifecycle_config::decode::schema_of;
 use lifecycle_config::diagnostics::Diagnostics;
 use lifecycle_config::document::Document;
@@ -80,6 +81,8 @@ pub struct ApiConfig {
     pub timeout: Duration,
     /// The file of the bearer token.
     pub token_file: Option<PathBuf>,
+    /// The word before the token in the header `Authorization`.
+    pub auth_scheme: AuthScheme,
     /// The most requests in one second.
     pub requests_per_second: u32,
 }

@@ -148,7 +148,11 @@ pub fn api(config: &ApiConfig) -> anyhow::Result<HttpApi> {
         retry: RetryPolicy { attempts: ATTEMPTS, ..RetryPolicy::default() },
         // A cache may still have the 404 from before a resource was created.
         default_headers: [(CACHE_CONTROL, HeaderValue::from_static("no-cache"))].into_iter().collect(),
-        token: config.token_file.clone().map(|path| TokenSettings { path, cache_ttl: TOKEN_CACHE }),
+        token: config.token_file.clone().map(|path| TokenSettings {
+            path,
+            cache_ttl: TOKEN_CACHE,
+            scheme: config.auth_scheme,
+        }),
         user_agent: HeaderValue::from_static("hyperfleet-sweeper"),
     })?;
     let rate = config.requests_per_second;

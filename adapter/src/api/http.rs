@@ -288,6 +288,11 @@ impl WatchAttempt for AttemptObserver<'_> {
                     call.answered(status.as_u16());
                 }
                 self.span.record("http.response.status_code", status.as_u16());
+                if self.api == metrics::Api::Hyperfleet
+                    && let Some(failure) = metrics::AuthFailure::of(status)
+                {
+                    self.observers.metrics.api_auth_failure(failure);
+                }
                 if status.as_u16() >= 400 {
                     trace::mark_failed(&self.span, "");
                 }

@@ -7,6 +7,7 @@ use std::path::{Path as FilePath, PathBuf};
 use std::time::Duration;
 
 use ::http::header::{HeaderName, HeaderValue};
+use lifecycle_api_client::AuthScheme;
 use lifecycle_config::diagnostics::Severity;
 use lifecycle_config::duration::{Units, parse_nanoseconds};
 use lifecycle_config::settings::Resolver;
@@ -180,7 +181,13 @@ fn auth(r: &mut Resolver<'_>, spec: &AuthSpec) -> Option<AuthConfig> {
     if ttl < 0 {
         r.error("clients.hyperfleet_api.auth.token_cache_ttl", "must not be negative", None);
     }
-    Some(AuthConfig { token_path: path.to_owned(), token_cache_ttl: positive(ttl).unwrap_or_default() })
+    let scheme = r.choice(
+        "clients.hyperfleet_api.auth.scheme",
+        spec.scheme.as_deref(),
+        &AuthScheme::CHOICES,
+        AuthScheme::Bearer,
+    );
+    Some(AuthConfig { token_path: path.to_owned(), token_cache_ttl: positive(ttl).unwrap_or_default(), scheme })
 }
 
 fn kubernetes(r: &mut Resolver<'_>, spec: KubernetesSpec) -> KubernetesConfig {

@@ -76,6 +76,7 @@ const SETTINGS: &[Setting] = &[
     Setting::text("clients.hyperfleet_api.max_delay", "hyperfleet-api-max-delay", &["HYPERFLEET_API_MAX_DELAY"]),
     Setting::variable("clients.hyperfleet_api.auth.token_path", &["HYPERFLEET_API_AUTH_TOKEN_PATH"]),
     Setting::variable("clients.hyperfleet_api.auth.token_cache_ttl", &["HYPERFLEET_API_AUTH_TOKEN_CACHE_TTL"]),
+    Setting::variable("clients.hyperfleet_api.auth.scheme", &["HYPERFLEET_API_AUTH_SCHEME"]),
     Setting::text(
         "clients.broker.subscription_id",
         "broker-subscription-id",

@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use lifecycle_api_client::AuthScheme;
 use lifecycle_config::decode::{coerce, property};
 use lifecycle_config::diagnostics::{Diagnostics, Severity};
 use lifecycle_config::document;
@@ -292,12 +293,14 @@ fn values_of_flags_and_variables_take_the_type_of_their_key() {
         ("HYPERFLEET_API_RETRY_ATTEMPTS", "7"),
         ("HYPERFLEET_KUBERNETES_QPS", "1.5"),
         ("HYPERFLEET_API_AUTH_TOKEN_PATH", "/token"),
+        ("HYPERFLEET_API_AUTH_SCHEME", "ServiceAccount"),
         ("LOG_LEVEL", "DEBUG"),
     ];
     let config = valid("adapter: {name: a}", &variables, &[("hyperfleet-api-timeout", "2s")]);
     assert!(config.debug_config);
     assert_eq!((config.api.retry_attempts, config.kubernetes.qps), (7, Some(1.5)));
-    assert_eq!(config.api.auth.as_ref().unwrap().token_path, Path::new("/token"));
+    let auth = config.api.auth.as_ref().unwrap();
+    assert_eq!((auth.token_path.as_path(), auth.scheme), (Path::new("/token"), AuthScheme::ServiceAccount));
     assert_eq!((config.log.level, config.api.timeout), (LevelFilter::DEBUG, Duration::from_secs(2)));
 }
 
@@ -434,6 +437,12 @@ const INVALID_FILES: &[Case] = &[
     (
         "auth without a token",
         "adapter: {name: a}\nclients: {hyperfleet_api: {auth: {token_cache_ttl: -1s}}}\n",
+        &[],
+        &[],
+    ),
+    (
+        "an unknown scheme",
+        "adapter: {name: a}\nclients: {hyperfleet_api: {auth: {token_path: /token, scheme: Basic}}}\n",
         &[],
         &[],
     ),

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use http::StatusCode;
 use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder};
 
 /// Defines an enum whose variants are label values, and lists them in `ALL`.
@@ -100,6 +101,28 @@ label_values! {
         Success = "success",
         /// The server refused the write, or its answer was lost.
         Error = "error",
+    }
+}
+
+label_values! {
+    /// How the HyperFleet API, or a gateway before it, refused the token of a request.
+    AuthFailure {
+        /// There is no valid token.
+        Unauthorized = "401",
+        /// The token does not allow the request.
+        Forbidden = "403",
+    }
+}
+
+impl AuthFailure {
+    /// The refusal that a status means; none if it means another answer.
+    #[must_use]
+    pub fn of(status: StatusCode) -> Option<Self> {
+        match status {
+            StatusCode::UNAUTHORIZED => Some(Self::Unauthorized),
+            StatusCode::FORBIDDEN => Some(Self::Forbidden),
+            _ => None,
+        }
     }
 }
 
@@ -255,6 +278,11 @@ pub(super) struct ApiCallLabels {
     pub(super) method: &'static str,
     pub(super) endpoint: String,
     pub(super) status_code: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct AuthFailureLabels {
+    pub(super) status_code: AuthFailure,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]

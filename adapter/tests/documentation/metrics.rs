@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use hyperfleet_adapter::metrics::{
-    Api, BrokerError, Dependency, EventStatus, InvalidEvent, MetricIdentity, Metrics, Phase, PreconditionResult,
-    WriteResult,
+    Api, AuthFailure, BrokerError, Dependency, EventStatus, InvalidEvent, MetricIdentity, Metrics, Phase,
+    PreconditionResult, WriteResult,
 };
 use jiff::Timestamp;
 use lifecycle_core::bundle::identity::{GroupKind, Identity};
@@ -77,6 +77,7 @@ fn exposition() -> String {
     metrics.resource_created("Job", WriteResult::Success);
     metrics.deletion_started("Job").finish(WriteResult::Success);
     metrics.api_request(Api::Kubernetes, "get", "Job", Some(200), second);
+    metrics.api_auth_failure(AuthFailure::Unauthorized);
     metrics.message_consumed("clusters");
     metrics.message_handled("clusters", second);
     metrics.broker_error("clusters", BrokerError::Handler);

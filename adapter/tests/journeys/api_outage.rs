@@ -113,6 +113,30 @@ async fn token_is_reread_and_sent_with_every_call() -> Result<()> {
     Ok(())
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn token_has_the_configured_scheme_and_its_refusals_are_counted() -> Result<()> {
+    let world = World::new().await?;
+    let directory = tempfile::tempdir()?;
+    let token = directory.path().join("token");
+    fs::write(&token, "t0ken")?;
+    let auth = json!({"token_path": token, "scheme": "ServiceAccount"});
+    let adapter = world.adapter(task(SETTINGS))?.with("clients.hyperfleet_api.auth", auth).start().await?;
+    let refused = "hyperfleet_adapter_api_auth_failures_total";
+    for status_code in ["401", "403"] {
+        adapter.await_metric(refused, &[("status_code", status_code)], 0.0).await?;
+    }
+    world.reconcile("c1", 1).await?;
+    let sent = world.api.requests();
+    let authorizations: Vec<_> = sent.iter().filter_map(|request| request.headers.get("authorization")).collect();
+    assert_eq!(authorizations, ["ServiceAccount t0ken", "ServiceAccount t0ken"]);
+
+    world.api.inject(When::method("PUT").path_ends("/statuses"), Fault::Status(403));
+    world.announce("c1", 2).await?;
+    adapter.await_handled(2.0).await?;
+    adapter.await_metric(refused, &[("status_code", "403")], 1.0).await?;
+    adapter.await_metric(refused, &[("status_code", "401")], 0.0).await
+}
+
 /// A task that reads the cluster in a param instead of a precondition.
 fn with_a_param() -> String {
     let call =

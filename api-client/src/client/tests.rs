@@ -31,7 +31,11 @@ pub(crate) fn settings(base_url: String) -> Settings {
 
 fn with_token(base_url: String, path: &Path) -> Settings {
     Settings {
-        token: Some(TokenSettings { path: path.to_owned(), cache_ttl: Duration::from_secs(600) }),
+        token: Some(TokenSettings {
+            path: path.to_owned(),
+            cache_ttl: Duration::from_secs(600),
+            scheme: AuthScheme::Bearer,
+        }),
         ..settings(base_url)
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use axum::http::HeaderName;
 use ipnet::IpNet;
+use lifecycle_api_client::AuthScheme;
 use lifecycle_config::diagnostics::Severity;
 use lifecycle_config::document::Path as Place;
 use lifecycle_config::settings::Resolver;
@@ -141,11 +142,14 @@ fn api(r: &mut Resolver<'_>, spec: &ApiSpec) -> Option<ApiConfig> {
         r.error(place, format!("\"{kind}\" is no kind"), "write the kind as the API does, such as Cluster");
     }
     let version = spec.version.clone().unwrap_or_default();
+    let auth_scheme =
+        r.choice("api.auth_scheme", spec.auth_scheme.as_deref(), &AuthScheme::CHOICES, AuthScheme::Bearer);
     (!base_url.is_empty()).then_some(ApiConfig {
         base_url,
         version,
         timeout,
         token_file: path(&spec.token_file),
+        auth_scheme,
         kinds,
     })
 }

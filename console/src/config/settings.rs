@@ -17,6 +17,7 @@ const SETTINGS: &[Setting] = &[
     Setting::text("access.token_file", "access-token-file", &["HYPERFLEET_CONSOLE_TOKEN_FILE"]),
     Setting::text("api.base_url", "hyperfleet-api-base-url", &["HYPERFLEET_API_BASE_URL"]),
     Setting::text("api.token_file", "hyperfleet-api-token-file", &["HYPERFLEET_API_TOKEN_FILE"]),
+    Setting::text("api.auth_scheme", "hyperfleet-api-auth-scheme", &["HYPERFLEET_API_AUTH_SCHEME"]),
     Setting::text("health.listen", "health-listen", &["HYPERFLEET_HEALTH_LISTEN"]),
     Setting::text("metrics.listen", "metrics-listen", &["HYPERFLEET_METRICS_LISTEN"]),
 ];

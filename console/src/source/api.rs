@@ -143,7 +143,11 @@ pub struct Api {
 
 impl Api {
     pub(super) fn new(config: &ApiConfig, answers: Answers) -> anyhow::Result<Self> {
-        let token = config.token_file.clone().map(|path| TokenSettings { path, cache_ttl: TOKEN_CACHE });
+        let token = config.token_file.clone().map(|path| TokenSettings {
+            path,
+            cache_ttl: TOKEN_CACHE,
+            scheme: config.auth_scheme,
+        });
         // A page that is open asks again soon.
         let retry = RetryPolicy {
             attempts: 1,

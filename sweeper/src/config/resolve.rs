@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use lifecycle_api_client::without_password;
+use lifecycle_api_client::{AuthScheme, without_password};
 use lifecycle_config::diagnostics::Severity;
 use lifecycle_config::settings::Resolver;
 use lifecycle_core::proof::Signer;
@@ -112,6 +112,12 @@ pub(super) fn resolve(spec: SweeperSpec, mut resolver: Resolver<'_>) -> Option<C
         version: spec.api.version.clone().unwrap_or_default(),
         timeout: r.duration("api.timeout", spec.api.timeout.as_deref(), 10 * SECOND),
         token_file: path(spec.api.token_file.as_deref()),
+        auth_scheme: r.choice(
+            "api.auth_scheme",
+            spec.api.auth_scheme.as_deref(),
+            &AuthScheme::CHOICES,
+            AuthScheme::Bearer,
+        ),
         requests_per_second: rate(r, "api.requests_per_second", spec.api.requests_per_second),
     };
     let kubernetes_rate = rate(r, "kubernetes.requests_per_second", spec.kubernetes.requests_per_second);

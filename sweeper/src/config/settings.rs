@@ -19,6 +19,7 @@ const SETTINGS: &[Setting] = &[
     Setting::text("limits.percent", "limit-percent", &["HYPERFLEET_SWEEPER_LIMIT_PERCENT"]),
     Setting::text("api.base_url", "hyperfleet-api-base-url", &["HYPERFLEET_API_BASE_URL"]),
     Setting::text("api.token_file", "hyperfleet-api-token-file", &["HYPERFLEET_API_TOKEN_FILE"]),
+    Setting::text("api.auth_scheme", "hyperfleet-api-auth-scheme", &["HYPERFLEET_API_AUTH_SCHEME"]),
     Setting::text("kubernetes.kubeconfig", "kubeconfig", &["KUBECONFIG"]),
     Setting::text("lease.namespace", "lease-namespace", &["HYPERFLEET_SWEEPER_LEASE_NAMESPACE"]),
     Setting::text("lease.name", "lease-name", &["HYPERFLEET_SWEEPER_LEASE_NAME"]),

@@ -39,7 +39,7 @@ fn written_values_reach_what_uses_them() {
     let text = "adapters: [a, b]\ndry_run: false\ngrace: 7m\nmin_age: 8m\nresource_id_pattern: 'c-[0-9]+'\n\
          kinds: {include: [Job, ClusterRole], exclude: [core/Secret], cluster_scoped: [ClusterRole]}\n\
          limits: {objects: 3, percent: 4, deletions_at_once: 2}\n\
-         api: {base_url: 'http://api', version: v2, timeout: 9s, token_file: /token, requests_per_second: 11}\n\
+         api: {base_url: 'http://api', version: v2, timeout: 9s, token_file: /token, auth_scheme: ServiceAccount, requests_per_second: 11}\n\
          lease: {namespace: n, name: l, duration: 30s, renew_deadline: 20s, retry: 3s}\n";
     let config = loaded(&format!("{text}signing_key_files: [{}]\n", key.path().display()));
     let policy = &config.policy;
@@ -59,6 +59,7 @@ fn written_values_reach_what_uses_them() {
         version: "v2".to_owned(),
         timeout: Duration::from_secs(9),
         token_file: Some("/token".into()),
+        auth_scheme: AuthScheme::ServiceAccount,
         requests_per_second: 11,
     };
     assert_eq!(config.api, api);

@@ -181,6 +181,7 @@ async fn each_request_tells_caches_to_ask_the_api() -> anyhow::Result<()> {
         version: String::new(),
         timeout: PATIENCE,
         token_file: None,
+        auth_scheme: lifecycle_api_client::AuthScheme::Bearer,
         requests_per_second: 100,
     };
     let http_api = connect::api(&config)?;

@@ -106,7 +106,11 @@ async fn call_without_an_answer_makes_the_api_suspect() {
 #[tokio::test]
 async fn unreadable_token_raises_no_suspicion() {
     let path = "/nonexistent/token".into();
-    let token = Some(lifecycle_api_client::TokenSettings { path, cache_ttl: Duration::ZERO });
+    let token = Some(lifecycle_api_client::TokenSettings {
+        path,
+        cache_ttl: Duration::ZERO,
+        scheme: lifecycle_api_client::AuthScheme::Bearer,
+    });
     let api = HttpApi::new(Settings { token, ..settings(unused_url().await) }, observers()).unwrap();
     let failure = call(&api, &request(CallMethod::Get, "x")).await.unwrap_err();
     assert!(failure.message.starts_with("reading token file /nonexistent/token: "), "{failure}");

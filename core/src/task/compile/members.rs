@@ -69,7 +69,7 @@ pub const CONFIG: [(&str, &[&str]); 15] = [
             "version",
         ],
     ),
-    ("clients.hyperfleet_api.auth", &["token_cache_ttl", "token_path"]),
+    ("clients.hyperfleet_api.auth", &["scheme", "token_cache_ttl", "token_path"]),
     ("clients.kubernetes", &["api_version", "burst", "kube_config_path", "qps"]),
     ("health", &["listen"]),
     ("inputs", &["http"]),

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use lapin::types::ShortString;
 use lapin::uri::AMQPUri;
-use lifecycle_api_client::TokenSettings;
 use lifecycle_api_client::url::segment;
+use lifecycle_api_client::{AuthScheme, TokenSettings};
 use lifecycle_config::duration::{Units, parse_nanoseconds};
 use lifecycle_config::settings::{Resolver, Source};
 use lifecycle_service::logging::Output;
@@ -129,7 +129,12 @@ fn api(r: &mut Resolver<'_>, spec: ApiSpec) -> ApiConfig {
     let key = "clients.hyperfleet_api.auth.token_cache_ttl";
     let cache_ttl = r.duration(key, spec.auth.token_cache_ttl.as_deref(), TOKEN_CACHE);
     let path = spec.auth.token_path.filter(|path| !path.is_empty()).map(PathBuf::from);
-    ApiConfig { base_url, timeout, page_size, token: path.map(|path| TokenSettings { path, cache_ttl }) }
+    ApiConfig {
+        base_url,
+        timeout,
+        page_size,
+        token: path.map(|path| TokenSettings { path, cache_ttl, scheme: AuthScheme::Bearer }),
+    }
 }
 
 /// The labels by name. The API's search has no notation for a quote in a value.

@@ -4,6 +4,7 @@
 
 use std::fs;
 
+use lifecycle_api_client::AuthScheme;
 use tempfile::TempDir;
 
 use super::*;
@@ -73,7 +74,8 @@ fn file_of_the_real_sentinel_loads() {
     let (config, warnings) = parsed(REAL, &[], &Flags::new()).unwrap();
     let selector: Vec<_> = config.selector.iter().map(|(label, value)| (label.as_str(), value.as_str())).collect();
     assert_eq!(selector, [("shard", "1"), ("zone", "b")]);
-    let token = TokenSettings { path: "/var/run/token".into(), cache_ttl: Duration::from_secs(60) };
+    let token =
+        TokenSettings { path: "/var/run/token".into(), cache_ttl: Duration::from_secs(60), scheme: AuthScheme::Bearer };
     assert_eq!((config.api.page_size, config.api.token), (100, Some(token)));
     assert_eq!((config.poll_interval, config.broker.exchange_type), (Duration::from_secs(2), ExchangeType::Topic));
     assert_eq!(config.broker.url.to_string(), "amqp://rabbitmq:5672 (virtual host fleet)");
