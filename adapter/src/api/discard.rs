@@ -103,6 +103,8 @@ impl Report {
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
     use serde_json::{Value, json};
 
     use super::*;

@@ -111,7 +111,7 @@ pub struct AuthSpec {
     /// How long the adapter keeps a token before it reads the file again; 0 reads the file for every attempt.
     #[schemars(extend("format" = "go-duration"))]
     pub token_cache_ttl: Option<DurationText>,
-    /// The word before the token in the header `Authorization`: Bearer (the default) or ServiceAccount, by which a
+    /// The word before the token in the header `Authorization`: `Bearer` (the default) or `ServiceAccount`, by which a
     /// gateway recognises the tokens of machines.
     pub scheme: Option<String>,
 }

@@ -71,7 +71,7 @@ pub struct ApiSpec {
     pub timeout: Option<DurationText>,
     /// A file that contains the bearer token of each request; none by default. The console reads it again when it changes. Readers see what this token may read.
     pub token_file: Option<String>,
-    /// The word before the token in the header `Authorization`: Bearer (the default) or ServiceAccount, by which a gateway recognises the tokens of machines.
+    /// The word before the token in the header `Authorization`: `Bearer` (the default) or `ServiceAccount`, by which a gateway recognises the tokens of machines.
     pub auth_scheme: Option<String>,
     /// The kinds of resources to count, as the API writes them; `Cluster` and `NodePool` by default. Resources of other kinds are listed, too.
     #[serde(default)]

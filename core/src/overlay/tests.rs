@@ -110,7 +110,7 @@ fn failure_makes_available_false() {
 fn unobserved_write_makes_available_false() {
     let unobserved = |outcome: Outcome| Outcome { unobserved: Some("nobody saw it".to_owned()), ..outcome };
     let stays = unobserved(skipped("a", SkipReason::SameGeneration(Generation(1))));
-    check(&[stays.clone()], "Available", &[("False", "NotObserved")]);
+    check(std::slice::from_ref(&stays), "Available", &[("False", "NotObserved")]);
     check(&[stays.clone(), failed("b", FailReason::Conflict, "m")], "Available", &[("False", "Conflict")]);
     check(&[stays], "Finalized", &UNTOUCHED);
 }

@@ -111,7 +111,7 @@ pub struct ApiSpec {
     pub timeout: Option<DurationText>,
     /// A file that contains the bearer token of each request; none by default. The sweeper reads it again when it changes. The token has to be able to read every resource: one that it may not see looks deleted.
     pub token_file: Option<String>,
-    /// The word before the token in the header `Authorization`: Bearer (the default) or ServiceAccount, by which a gateway recognises the tokens of machines.
+    /// The word before the token in the header `Authorization`: `Bearer` (the default) or `ServiceAccount`, by which a gateway recognises the tokens of machines.
     pub auth_scheme: Option<String>,
     /// The most requests in one second; 50 by default.
     pub requests_per_second: Option<u32>,

@@ -52,7 +52,12 @@ fn pass(task: &Task, object: Value) -> (Outcome, Option<Command>) {
                 let executed = match &step.command {
                     Command::Update { desired, .. } => Executed::Updated(desired.clone()),
                     Command::Delete { .. } => Executed::Deleting(vec![version.clone()]),
-                    other => panic!("{other:?}"),
+                    other @ (Command::Create { .. }
+                    | Command::Recreate { .. }
+                    | Command::Patch { .. }
+                    | Command::Disown { .. }) => {
+                        panic!("{other:?}")
+                    }
                 };
                 sent = Some(step.command);
                 planner.record(&mut scope, executed);
