@@ -1,7 +1,7 @@
 //! The pass of a bundle: from what was read to requests, as far as one pass goes.
 //!
 //! In: the [`Intent`], the rendered objects, the live members, and the parent. Out: batches of [`Command`]s, which the caller
-//! sends at the same time and whose answers it records in the same order; at the end a [`Report`]. Nothing here fails: what fails
+//! sends at the same time and whose answers it records in the same order; at the end a [`Report`](super::report::Report). Nothing here fails: what fails
 //! is part of the report.
 //!
 //! | intent | stages, one after the other |

@@ -23,7 +23,7 @@ impl Session<'_> {
             .collect()
     }
 
-    /// Takes the answers to the commands of [`Next::Send`], in the same order.
+    /// Takes the answers to the commands of [`Next::Send`](super::Next::Send), in the same order.
     pub fn record(&mut self, answers: Vec<Executed>) {
         let asked = std::mem::take(&mut self.asked);
         for (asked, executed) in asked.into_iter().zip(answers) {
