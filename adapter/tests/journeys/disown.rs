@@ -59,7 +59,8 @@ async fn disowned_object_stays_unchanged_until_a_user_reclaims_it() -> Result<()
     let disowned = child(&world).await?;
     let metadata = &disowned["metadata"];
     assert_eq!(metadata["labels"], json!({DISOWNED: "c1"}));
-    let annotations = json!({"hyperfleet.io/generation": "1", "hyperfleet.io/disowned-by": "journey/child"});
+    let by = format!("{}/child", world.name());
+    let annotations = json!({"hyperfleet.io/generation": "1", "hyperfleet.io/disowned-by": by});
     assert_eq!(metadata["annotations"], annotations);
     assert_eq!((&metadata["ownerReferences"], &metadata["uid"]), (&Value::Null, &managed["uid"]));
     assert_eq!(disowned["data"], json!({"generation": "1"}));

@@ -105,7 +105,8 @@ fn lives(world: &World) -> Vec<Vec<Value>> {
     let spec = |spec: Value| json!({ "spec": spec });
     vec![
         life("v1", "ConfigMap", json!({ "data": { "a": "1" } }), json!({ "data": { "a": "2" } })),
-        life("v1", "Secret", json!({ "stringData": { "a": "1" } }), json!({ "stringData": { "b": "2" } })),
+        // Core writes `stringData` as `data`: the transport never sends it.
+        life("v1", "Secret", json!({ "data": { "a": "MQ==" } }), json!({ "data": { "b": "Mg==" } })),
         life("v1", "Service", spec(json!({ "ports": [{ "port": 80 }] })), spec(json!({ "ports": [{ "port": 81 }] }))),
         life("v1", "ServiceAccount", json!({}), json!({ "automountServiceAccountToken": false })),
         life("v1", "PodTemplate", json!({ "template": always("a") }), json!({ "template": always("b") })),

@@ -174,7 +174,9 @@ impl Arena for Arc<Server> {
 
     async fn check(&self, sequence: &Sequence, settings: Settings) -> Result<Coverage, Failure> {
         let start = Timestamp::from_second(Timestamp::now().as_second())?;
-        run(sequence, (self.consumer(), "c1"), (self.consumer(), "c1"), start, settings).await
+        // A deletion searches all consumers for the works of an API resource, so each life has an id of its own.
+        let (disturbed, calm) = (unique("d"), unique("c"));
+        run(sequence, (self.consumer(), &disturbed), (self.consumer(), &calm), start, settings).await
     }
 }
 
@@ -239,9 +241,9 @@ async fn uid_keeps_a_deletion_from_a_later_work_of_the_same_name() -> Result<()>
         Meanwhile::Act(Act::CollectGarbage),
         Meanwhile::Event(Some(event(Age::Next, &going(false))), BTreeMap::new()),
     ];
-    let delivery = Delivery { pause: Some((2, meanwhile)), ..Delivery::default() };
+    let delivery = Delivery { pause: Some((3, meanwhile)), ..Delivery::default() };
     let past = vec![next_event(&going(false)), delivered(event(Age::Next, &going(true)), delivery)];
-    // The second resource has the call before which the pass pauses.
+    // Before it deletes, the pass reads both resources, and searches for works at former places.
     let sequence =
         sequence(vec![resource, ResourceShape::default()], past, event(Age::Same, &going(false)), vec![]).of_works();
     assert_fenced(&sequence, Tampering::NoUidFence, Invariant::UnjustifiedDeletion).await

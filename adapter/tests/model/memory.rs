@@ -142,7 +142,9 @@ fn random_sequences_break_no_invariant() {
     eprintln!("{count} sequences: {covered}");
     assert!(findings.is_empty(), "{findings}");
     if count >= SEQUENCES {
-        let missing: Vec<Row> = Row::ALL.into_iter().filter(|row| !covered.has(*row)).collect();
+        // Only on a remote cluster does an agent observe a write later.
+        let can_come = |row: &Row| *row != Row::NotObserved;
+        let missing: Vec<Row> = Row::ALL.into_iter().filter(|row| can_come(row) && !covered.has(*row)).collect();
         assert!(missing.is_empty(), "no sequence comes to the rows {missing:?}");
         assert!(covered.pruned > 0 && covered.compared > count as usize / 3, "{covered}");
     }
