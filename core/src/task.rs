@@ -564,15 +564,21 @@ impl Task {
         self.resources.iter().map(|resource| &resource.name).chain(nested).filter(|known| *known == name).count() > 1
     }
 
-    /// How many params, preconditions and captures set a variable.
+    /// How many params, preconditions and captures set a variable. Who asks about many variables counts
+    /// [`set_variables`](Self::set_variables) once.
     #[must_use]
     pub fn times_set(&self, variable: &str) -> usize {
+        self.set_variables().filter(|name| *name == variable).count()
+    }
+
+    /// The variables that params, preconditions and captures set; one that several of them set comes several times.
+    pub fn set_variables(&self) -> impl Iterator<Item = &str> {
         let params = self.params.iter().map(|param| &param.name);
         let of_preconditions = self.preconditions.iter().flat_map(|precondition| {
             let captures = precondition.captures.iter().map(|capture| &capture.name);
             captures.chain([&precondition.name])
         });
-        params.chain(of_preconditions).filter(|name| *name == variable).count()
+        params.chain(of_preconditions).map(String::as_str)
     }
 
     /// Whether objects of another resource than the one at `index` can be disowned: by its orphan gate, or

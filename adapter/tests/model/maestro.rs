@@ -241,7 +241,7 @@ async fn uid_keeps_a_deletion_from_a_later_work_of_the_same_name() -> Result<()>
         Meanwhile::Act(Act::CollectGarbage),
         Meanwhile::Event(Some(event(Age::Next, &going(false))), BTreeMap::new()),
     ];
-    let delivery = Delivery { pause: Some((3, meanwhile)), ..Delivery::default() };
+    let delivery = Delivery { pause: Some((4, meanwhile)), ..Delivery::default() };
     let past = vec![next_event(&going(false)), delivered(event(Age::Next, &going(true)), delivery)];
     // Before it deletes, the pass reads both resources, and searches for works at former places.
     let sequence =

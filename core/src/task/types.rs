@@ -3,7 +3,7 @@
 //! In: a compiled task. Out: the types that a variable can have where it is set once, by its source, its `type` and its
 //! default, and those of an expression over the variables. Fails: nothing; what only an event knows can have any type.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -19,10 +19,11 @@ impl VariableTypes {
     /// Finds the types of all variables of a task, in the order in which a pass sets them.
     #[must_use]
     pub fn of(task: &Task) -> Self {
+        let once = set_once(task);
         let mut types = Self(BTreeMap::new());
         for param in &task.params {
             let of_param = types.of_param(param);
-            types.set(task, &param.name, of_param);
+            types.set(&once, &param.name, of_param);
         }
         for precondition in &task.preconditions {
             for capture in &precondition.captures {
@@ -31,7 +32,7 @@ impl VariableTypes {
                     CaptureSource::Field(_) => Types::open(),
                     CaptureSource::Expression(expression) => expression.types(&|_| Types::open()).of_variable(),
                 };
-                types.set(task, &capture.name, source.or(of_default(capture.default.as_ref())));
+                types.set(&once, &capture.name, source.or(of_default(capture.default.as_ref())));
             }
         }
         types
@@ -55,8 +56,8 @@ impl VariableTypes {
         }
     }
 
-    fn set(&mut self, task: &Task, name: &str, types: Types) {
-        if task.times_set(name) == 1 && !task.payloads.iter().any(|payload| payload.name == name) {
+    fn set(&mut self, once: &BTreeSet<&str>, name: &str, types: Types) {
+        if once.contains(name) {
             self.0.insert(name.to_owned(), types);
         }
     }
@@ -71,6 +72,16 @@ impl VariableTypes {
         };
         of_source.or(of_default(param.default.as_ref()))
     }
+}
+
+/// The variables that one param, precondition, capture or payload sets, and no other.
+fn set_once(task: &Task) -> BTreeSet<&str> {
+    let mut times: BTreeMap<&str, usize> = BTreeMap::new();
+    let payloads = task.payloads.iter().map(|payload| payload.name.as_str());
+    for name in task.set_variables().chain(payloads) {
+        *times.entry(name).or_default() += 1;
+    }
+    times.into_iter().filter(|(_, times)| *times == 1).map(|(name, _)| name).collect()
 }
 
 /// The type to which `type` converts a value. One that no version knows fails the event.
