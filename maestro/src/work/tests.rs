@@ -24,6 +24,7 @@ fn bundle_is_a_work_whose_version_is_its_generation() {
             "creationTimestamp": "2026-01-02T03:04:05Z",
         },
         "spec": {"workload": {"manifests": [{"kind": "ConfigMap"}]}, "deleteOption": {"propagationPolicy": "Orphan"}},
+        "unobserved": {"since": "2026-01-02T03:04:05Z", "sent": "2026-01-02T03:04:05Z"},
     });
     assert_eq!(work, expected);
 }
