@@ -243,8 +243,8 @@ async fn uid_keeps_a_deletion_from_a_later_work_of_the_same_name() -> Result<()>
     ];
     let delivery = Delivery { pause: Some((4, meanwhile)), ..Delivery::default() };
     let past = vec![next_event(&going(false)), delivered(event(Age::Next, &going(true)), delivery)];
-    // Before it deletes, the pass reads both resources, and searches for works at former places.
+    // The pass reads both resources, and searches for works at former places; it pauses before it updates the first one.
     let sequence =
-        sequence(vec![resource, ResourceShape::default()], past, event(Age::Same, &going(false)), vec![]).of_works();
+        sequence(vec![ResourceShape::default(), resource], past, event(Age::Same, &going(false)), vec![]).of_works();
     assert_fenced(&sequence, Tampering::NoUidFence, Invariant::UnjustifiedDeletion).await
 }
