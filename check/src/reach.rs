@@ -113,6 +113,17 @@ pub fn reach(task: &Task) -> Vec<Reach<'_>> {
                 }
                 tree.insert(run);
             }
+            let gates = &resource.gates;
+            let removing = gates.delete.iter().map(|delete| &delete.when).chain(&gates.orphan);
+            let holds_of_nothing = rows.contains_key(&Row::AlreadyAbsent) || rows.contains_key(&Row::NothingToDisown);
+            if holds_of_nothing && removing.into_iter().any(|gate| !gate.resource_reads().is_empty()) {
+                // Such a gate need not hold about an object that is then found at a former place: that object waits.
+                let decisions = rows.entry(Row::Deleting).or_default();
+                let waits = ("wait", "Deleting");
+                if !decisions.contains(&waits) {
+                    decisions.insert(0, waits);
+                }
+            }
             let rows = rows.into_iter().map(|(row, mut decisions)| {
                 decisions.sort_by_key(|(decision, _)| *decision == "fail");
                 Reached { row, decisions }
