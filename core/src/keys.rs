@@ -27,6 +27,9 @@ pub const DELETION: &str = "hyperfleet.io/deletion";
 pub const DIGEST: &str = "hyperfleet.io/digest";
 /// The annotations that the adapter writes on an object of a bundle.
 pub const MEMBER_ANNOTATIONS: [&str; 4] = [GENERATION, OWNERSHIP_PROOF, DIGEST, DELETION];
+/// Annotation: since when no agent has observed the content, of a work that was published again. Every other write drops it,
+/// because a work is shown without it.
+pub const UNOBSERVED_SINCE: &str = "hyperfleet.io/unobserved-since";
 /// Annotation of the sweeper's Lease: the plan that a person approved, and until when.
 pub const SWEEP_APPROVAL: &str = "hyperfleet.io/sweep-approval";
 /// Annotation of the sweeper's Lease: the plan that its holder holds, and that a person may approve.

@@ -22,6 +22,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use lifecycle_api_client::token::TokenFile;
+use lifecycle_core::keys;
 use lifecycle_core::write::{Target, WriteError, WriteErrorKind};
 use serde_json::{Map, Value, json};
 
@@ -297,7 +298,7 @@ impl Maestro {
         let id = self.id(consumer, &target.name);
         let metadata = work::metadata(stored, consumer, &id);
         let mut marked = metadata.clone();
-        marked["annotations"][work::UNOBSERVED_SINCE] = since.clone();
+        marked["annotations"][keys::UNOBSERVED_SINCE] = since.clone();
         self.publish(place, &id, Action::Update, version, &marked, Some(&work::bundle(stored))).await?;
         Ok(work::sent(stored, metadata, version + 1, Some(&live)))
     }

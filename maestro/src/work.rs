@@ -8,6 +8,7 @@
 
 use jiff::Timestamp;
 use lifecycle_core::id::GroupVersionKind;
+use lifecycle_core::keys;
 use serde_json::{Map, Value, json};
 
 use crate::identity;
@@ -50,10 +51,6 @@ pub fn bundle(work: &Value) -> Value {
 
 /// The keys of a work's metadata that are sent, beside its place and id.
 pub(crate) const KEPT: [&str; 5] = ["name", "labels", "annotations", "finalizers", "ownerReferences"];
-
-/// Annotation: since when no agent has observed the content, of a work that was published again. Every other write drops it,
-/// because a work is shown without it.
-pub(crate) const UNOBSERVED_SINCE: &str = "hyperfleet.io/unobserved-since";
 
 /// The metadata of an event: what of the work's own is kept, with its place and id.
 #[must_use]
@@ -123,7 +120,7 @@ pub fn of_bundle(bundle: &Value) -> Value {
     }
     let mut work = json!({"apiVersion": kind.api_version(), "kind": kind.kind, "metadata": metadata, "spec": spec});
     let annotations = work["metadata"].get_mut("annotations").and_then(Value::as_object_mut);
-    let marked = annotations.and_then(|annotations| annotations.remove(UNOBSERVED_SINCE));
+    let marked = annotations.and_then(|annotations| annotations.remove(keys::UNOBSERVED_SINCE));
     let status = status(&bundle["status"], version);
     if let Some(unobserved) = unobserved(bundle, status.as_ref(), marked) {
         work["unobserved"] = unobserved;

@@ -115,7 +115,7 @@ fn unobserved_version_says_since_when() {
     assert_eq!(written(row(4, observed(4))), None);
     // What was published again tells the time of its first publication.
     let mut again = row(5, observed(3));
-    again["metadata"]["annotations"] = json!({UNOBSERVED_SINCE: "2026-01-02T03:05:00Z", "mine": "a"});
+    again["metadata"]["annotations"] = json!({keys::UNOBSERVED_SINCE: "2026-01-02T03:05:00Z", "mine": "a"});
     assert_eq!(of_bundle(&again)["metadata"]["annotations"], json!({"mine": "a"}));
     assert_eq!(written(again), Some(json!({"since": "2026-01-02T03:05:00Z", "sent": "2026-01-02T03:10:00Z"})));
 }
