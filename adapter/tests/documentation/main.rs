@@ -29,6 +29,7 @@ mod life;
 mod metrics;
 mod page;
 mod recipe;
+mod traps;
 
 use page::{Page, pages, root};
 
