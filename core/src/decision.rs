@@ -87,6 +87,8 @@ pub enum WaitReason {
     DisownPending(String),
     /// The gate `when` is false and reads the clock: a later event finds it true.
     NotYet(NotYet),
+    /// The object is to be created in this namespace, which is being deleted and takes no new objects until it is gone.
+    NamespaceTerminating(String),
 }
 
 /// A gate `when` that is false for now.
@@ -166,7 +168,7 @@ pub enum FailReason {
     Conflict,
     /// The API server rejected the object as invalid.
     Invalid,
-    /// An admission policy, a webhook or a quota denied the object, or its namespace is terminating.
+    /// An admission policy, a webhook or a quota denied the object.
     Denied,
     /// The API server forbids the call.
     Forbidden,
@@ -237,6 +239,12 @@ impl FailReason {
     }
 }
 
+/// Why an object cannot be created yet, as a sentence.
+#[must_use]
+pub fn namespace_terminating(namespace: &str) -> String {
+    format!("namespace {namespace} is being deleted, and takes no new objects until it is gone")
+}
+
 impl Failure {
     /// A failure of a kind, with its message.
     pub fn new(reason: FailReason, message: impl Into<String>) -> Self {
@@ -288,6 +296,7 @@ impl Decision {
             Self::Wait(WaitReason::Terminating) => "Terminating",
             Self::Wait(WaitReason::DisownPending(_)) => "DisownPending",
             Self::Wait(WaitReason::NotYet(_)) => "NotYet",
+            Self::Wait(WaitReason::NamespaceTerminating(_)) => "NamespaceTerminating",
             Self::Skip(reason) => reason.as_str(),
             Self::Fail(failure) => failure.reason.as_str(),
         }
@@ -315,6 +324,7 @@ impl Decision {
             Self::Wait(WaitReason::Terminating),
             Self::Wait(WaitReason::DisownPending(String::new())),
             Self::Wait(WaitReason::NotYet(NotYet { gate: String::new(), holds_back: false })),
+            Self::Wait(WaitReason::NamespaceTerminating(String::new())),
             Self::Skip(SkipReason::Disowned),
             Self::Skip(SkipReason::NothingToDisown),
             Self::Skip(SkipReason::AlreadyAbsent),
@@ -359,6 +369,7 @@ impl Decision {
             Self::Wait(WaitReason::NotYet(NotYet { gate, .. })) => {
                 format!("when condition reads the clock and is false for now: {gate}")
             }
+            Self::Wait(WaitReason::NamespaceTerminating(namespace)) => namespace_terminating(namespace),
             Self::Wait(WaitReason::Terminating) => "a version is terminating, and has to be gone first".to_owned(),
             Self::Skip(SkipReason::AlreadyAbsent) => "resource already deleted or never existed".to_owned(),
             Self::Skip(SkipReason::Disowned) => "the object was disowned".to_owned(),

@@ -14,8 +14,8 @@
 //!
 //! Where `Finalized=True` stands, its message names the objects that stay because no gate deletes them.
 //!
-//! Nor does it report `Available=True` for a generation that waits for the clock, or while the objects of a bundle wait for others:
-//! live objects are of an older one. Nor while an agent of a remote cluster has not observed a write for too long.
+//! Nor does it report `Available=True` for a generation that waits for the clock or until a namespace is gone, or while the
+//! objects of a bundle wait for others: live objects are of an older one. Nor while an agent of a remote cluster has not observed a write for too long.
 //!
 //! A condition whose status is not `True`, `False` or `Unknown` is sent as `Unknown`, because the API would
 //! reject the whole report, with all its other conditions. `Available` is never sent as `Unknown`, because the API
@@ -39,7 +39,7 @@ pub(crate) const NOT_EVALUATED: &str = "StatusNotEvaluated";
 /// The reason of a condition whose configured reason is a template that failed.
 pub(crate) const REASON_NOT_RENDERED: &str = "ReasonNotRendered";
 
-/// The reason of `Available` while a generation waits for the clock.
+/// The reason of `Available` while a generation waits for the clock, for objects of its bundle, or for a namespace to be gone.
 const WAITING: &str = "Waiting";
 
 /// The reason of `Available` while no agent of a remote cluster has observed a write for too long.
@@ -225,12 +225,15 @@ fn stale(account: Account<'_>) -> Option<Correction> {
     })
 }
 
-/// The correction of `Available` while a `when` that reads the clock keeps a resource from the event's generation. A
-/// report of the older object would tell the API that this generation is done.
+/// The correction of `Available` while a `when` that reads the clock, or a namespace that is being deleted, keeps a resource
+/// from the event's generation. A report of the older object would tell the API that this generation is done.
 fn waiting(account: Account<'_>) -> Option<Correction> {
     let waits = account.outcomes.iter().filter_map(|outcome| match &outcome.decision {
         Decision::Wait(WaitReason::NotYet(NotYet { gate, holds_back: true })) => {
             Some(format!("resource {} waits until its gate `when` holds: {gate}", name(outcome)))
+        }
+        Decision::Wait(WaitReason::NamespaceTerminating(_)) => {
+            Some(format!("resource {} waits: {}", name(outcome), outcome.decision.sentence()))
         }
         Decision::Delete | Decision::Disown(_) => None,
         Decision::Create

@@ -224,8 +224,10 @@ pub enum WriteErrorKind {
     Conflict,
     /// 400 and 422: the server does not accept the object.
     Invalid,
-    /// Admission denied the object: a policy, a webhook, a quota, or a namespace that is terminating.
+    /// Admission denied the object: a policy, a webhook or a quota.
     Denied,
+    /// The namespace of the object to create is terminating, and takes no new objects until it is gone.
+    NamespaceTerminating,
     /// 401 and 403: the server does not allow the adapter to make the request.
     Forbidden,
     /// 429: the server limits the adapter's requests.
@@ -257,6 +259,10 @@ impl WriteErrorKind {
             }
             Self::Denied => {
                 "the cluster's administrators set this rule: write an object that meets it, or ask them for an exception"
+            }
+            Self::NamespaceTerminating => {
+                "wait until the namespace is gone; if it stays, see which objects in it have finalizers: the conditions in its \
+                 status name them"
             }
             Self::Forbidden => "give the adapter this right, or look at its credentials",
             Self::TooManyRequests => "let the adapter send fewer requests, or the server take more",

@@ -30,9 +30,10 @@ pub enum ErrorKind {
     /// The server rejects the request as invalid, or the request was not sent because it lacks a namespace or
     /// a fence.
     Invalid,
-    /// Admission denied the request: a policy, a webhook, a quota, or a namespace that is terminating. The
-    /// message names it.
+    /// Admission denied the request: a policy, a webhook or a quota. The message names it.
     Denied,
+    /// The namespace of the object to create is terminating, and takes no new objects until it is gone.
+    NamespaceTerminating,
     /// 401 or 403: the server does not accept the credentials, or does not allow the request.
     Forbidden,
     /// 429: the server refuses the request for now, to limit its load.

@@ -5,7 +5,6 @@
 //! server has no other sign, see `DENIALS` and `names_field`.
 
 use kube::core::Status;
-use kube::core::response::StatusDetails;
 use lifecycle_core::object_ref::ObjectRef;
 
 use crate::call::Call;
@@ -30,6 +29,9 @@ const NOT_IN_VERSION: &str = ": field not declared in schema";
 
 /// What the server says of a live list with equal keys. The status is 500 here, too.
 const EQUAL_KEYS: &str = ": duplicate entries for key [";
+
+/// The reason of the cause with which the server refuses a creation in a namespace that is being deleted.
+const NAMESPACE_TERMINATING: &str = "NamespaceTerminating";
 
 /// The reasons of causes that name a field because of its value, and not because it is missing.
 const OF_VALUES: [&str; 2] = ["FieldValueForbidden", "FieldValueInvalid"];
@@ -88,6 +90,7 @@ impl Refusal {
             Self::Lost { .. } => ErrorKind::Unreachable,
             Self::Foreign { .. } => ErrorKind::Unavailable,
             Self::Answered(status) => match status.code {
+                400..600 if is_in_terminating_namespace(status) => ErrorKind::NamespaceTerminating,
                 400..600 if is_denied(status) => ErrorKind::Denied,
                 404 => ErrorKind::NotFound,
                 410 => ErrorKind::Expired,
@@ -164,9 +167,13 @@ fn names_uid(status: &Status) -> bool {
 
 /// Whether admission denied the request.
 fn is_denied(status: &Status) -> bool {
-    let is_terminating =
-        |details: &StatusDetails| details.causes.iter().any(|cause| cause.reason == "NamespaceTerminating");
-    DENIALS.iter().any(|denial| status.message.contains(denial)) || status.details.as_ref().is_some_and(is_terminating)
+    DENIALS.iter().any(|denial| status.message.contains(denial))
+}
+
+/// Whether the server refused a creation because its namespace is being deleted. Its status says so in a cause.
+fn is_in_terminating_namespace(status: &Status) -> bool {
+    let causes = status.details.iter().flat_map(|details| &details.causes);
+    causes.into_iter().any(|cause| cause.reason == NAMESPACE_TERMINATING)
 }
 
 #[cfg(test)]
@@ -238,7 +245,12 @@ mod tests {
             (
                 "a namespace that is terminating",
                 refusal(403, "Forbidden", json!({ "causes": [{ "reason": "NamespaceTerminating" }] })),
-                Kind::Denied,
+                Kind::NamespaceTerminating,
+            ),
+            (
+                "text about a namespace that is terminating, without the cause",
+                said(403, "Forbidden", "unable to create new content in namespace a because it is being terminated"),
+                Kind::Forbidden,
             ),
             (
                 "a webhook that fails",

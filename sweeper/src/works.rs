@@ -123,6 +123,7 @@ fn error(error: WriteError) -> Error {
         WriteErrorKind::Conflict => ErrorKind::Conflict,
         WriteErrorKind::Invalid => ErrorKind::Invalid,
         WriteErrorKind::Denied => ErrorKind::Denied,
+        WriteErrorKind::NamespaceTerminating => ErrorKind::NamespaceTerminating,
         WriteErrorKind::Forbidden => ErrorKind::Forbidden,
         WriteErrorKind::TooManyRequests => ErrorKind::TooManyRequests,
         WriteErrorKind::Unavailable => ErrorKind::Unavailable,

@@ -349,7 +349,7 @@ fn status(outcome: &Outcome) -> &'static str {
                 | SkipReason::NotOurs
                 | SkipReason::EarlierFailure,
             )
-            | Decision::Wait(WaitReason::NotYet(_)),
+            | Decision::Wait(WaitReason::NotYet(_) | WaitReason::NamespaceTerminating(_)),
         ) => "skipped",
         _ => "success",
     }
@@ -367,7 +367,12 @@ fn operation_word(decision: &Decision) -> &'static str {
         | Decision::Resend(Resent::Deletion)
         | Decision::Wait(WaitReason::Deleting)
         | Decision::Skip(SkipReason::AlreadyAbsent) => "delete",
-        Decision::Wait(WaitReason::Terminating | WaitReason::DisownPending(_) | WaitReason::NotYet(_))
+        Decision::Wait(
+            WaitReason::Terminating
+            | WaitReason::DisownPending(_)
+            | WaitReason::NotYet(_)
+            | WaitReason::NamespaceTerminating(_),
+        )
         | Decision::Skip(_) => "skip",
         Decision::Fail(_) => "",
     }

@@ -168,6 +168,7 @@ fn write_error(error: Error) -> WriteError {
         ErrorKind::Conflict => WriteErrorKind::Conflict,
         ErrorKind::Invalid => WriteErrorKind::Invalid,
         ErrorKind::Denied => WriteErrorKind::Denied,
+        ErrorKind::NamespaceTerminating => WriteErrorKind::NamespaceTerminating,
         ErrorKind::Forbidden => WriteErrorKind::Forbidden,
         ErrorKind::TooManyRequests => WriteErrorKind::TooManyRequests,
         ErrorKind::Unavailable => WriteErrorKind::Unavailable,

@@ -1,7 +1,9 @@
-//! Namespaces that objects name and that do not exist.
+//! Namespaces that objects name and that do not exist, or are being deleted.
 
-use anyhow::Result;
-use lifecycle_e2e::unique;
+use anyhow::{Result, ensure};
+use lifecycle_core::outcome::Outcome;
+use lifecycle_core::overlay::{self, Account};
+use lifecycle_e2e::{PATIENCE, await_condition, unique};
 use serde_json::{Value, json};
 
 use crate::table::Act::Render;
@@ -74,4 +76,94 @@ async fn rendered_namespace_comes_before_what_is_in_it() -> Result<()> {
     world.pass().await?;
     assert_eq!((world.why(), world.parent().await?), (String::new(), None));
     Ok(())
+}
+
+/// The reason and the message of `Available` in a report that calls everything available.
+fn available(outcome: &Outcome) -> Result<(String, String)> {
+    let told = json!({ "type": "Available", "status": "True", "reason": "Mine", "message": "" });
+    let report = json!({ "adapter": "tester", "conditions": [told] }).to_string();
+    let account = Account { outcomes: std::slice::from_ref(outcome), unread: None, is_deleting: Some(false) };
+    let report: Value = serde_json::from_str(&overlay::apply(report, account).text)?;
+    let text = |key: &str| report["conditions"][0][key].as_str().unwrap_or_default().to_owned();
+    Ok((text("reason"), text("message")))
+}
+
+/// Creates a namespace for objects of this test, and an object in it that holds the namespace until it is released.
+async fn held(world: &mut World) -> Result<String> {
+    let space = unique("going");
+    world.create(&json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": space } })).await?;
+    let anchor = elsewhere(world, "anchor", &space);
+    world.create(&anchor).await?;
+    world.hold("anchor").await?;
+    Ok(space)
+}
+
+/// Deletes the namespace, and waits until its controller has deleted this object in it.
+async fn delete_around(world: &World, space: &str, name: &str) -> Result<()> {
+    world.delete(space).await?;
+    world.await_gone(name).await?;
+    await_condition("the namespace to be terminating", PATIENCE, async || {
+        ensure!(world.live(space).await?["metadata"].get("deletionTimestamp").is_some(), "it is not");
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn members_wait_for_a_namespace_that_somebody_deletes_and_the_report_names_it() -> Result<()> {
+    let mut world = World::new().await?;
+    let space = held(&mut world).await?;
+    let (lost, kept) = (elsewhere(&world, "lost", &space), elsewhere(&world, "kept", &space));
+    world.render(vec![kept, lost, world.map("here", "1"), world.foo("slow", 1)]);
+    world.pass().await?;
+    world.ready("slow").await?;
+    world.hold("kept").await?;
+    world.pass().await?;
+    assert_eq!(world.why(), "");
+
+    delete_around(&world, &space, "lost").await?;
+    (world.manifests[2]["data"]["a"], world.manifests[3]["spec"]["size"]) = (json!("2"), json!(2));
+    let outcome = world.pass().await?.clone();
+    let lines = ["here updated Ready", "kept none Terminating", "lost none Absent", "slow none Ready"];
+    assert_eq!((outcome.result.as_str(), world.lines()), ("waiting", lines.map(str::to_owned).to_vec()));
+    let why = format!(
+        "wave 0: ConfigMap {space}/lost: namespace {space} is being deleted, and takes no new objects until it is gone"
+    );
+    assert_eq!(world.why(), why);
+    assert_eq!(available(&outcome)?, ("Waiting".to_owned(), format!("resource monitoring: {why}")));
+    assert_eq!(world.pass().await?.result.as_str(), "waiting");
+
+    world.release("anchor").await?;
+    world.release("kept").await?;
+    world.await_gone(&space).await?;
+    world.pass().await?;
+    let lines = ["here none Ready", "kept created Ready", "lost created Ready", "slow updated InProgress"];
+    assert_eq!(world.lines(), lines, "{}", world.why());
+    world.is_deleting = true;
+    world.pass().await?;
+    world.delete(&space).await
+}
+
+#[tokio::test]
+async fn parent_and_entry_wait_for_their_namespace() -> Result<()> {
+    let mut world = World::new().await?;
+    let space = held(&mut world).await?;
+    let map = elsewhere(&world, "single", &space);
+    world.know(&map);
+    delete_around(&world, &space, "single").await?;
+    let discovery = json!({ "namespace": space, "by_name": "single" });
+    let entry = json!({ "name": "single", "manifest": map, "discovery": discovery });
+    let bundle = json!({ "namespace": space, "name": "parent", "manifests": [world.map("here", "1")] });
+    for (name, entry) in [("single", entry), ("bundle", json!({ "name": "bundle", "bundle": bundle }))] {
+        world.entries = Some(vec![entry]);
+        let outcome = world.pass().await?;
+        let decided = (outcome.decision.kind(), outcome.decision.reason(), outcome.result.as_str());
+        assert_eq!(decided, ("wait", "NamespaceTerminating", "waiting"), "{name}: {}", outcome.reason());
+        let (reason, message) = available(outcome)?;
+        assert_eq!(reason, "Waiting", "{name}");
+        assert!(message.contains(&format!("namespace {space} is being deleted")), "{name}: {message}");
+    }
+    assert!(world.all_like(&world.map("here", "")).await?.iter().all(|it| it["metadata"]["name"] != "here"));
+    world.release("anchor").await?;
+    world.await_gone(&space).await
 }

@@ -64,7 +64,7 @@ async fn policy_denies_creations_updates_and_patches_by_its_name() -> Result<()>
 }
 
 #[tokio::test]
-async fn quota_denies_and_so_does_a_terminating_namespace() -> Result<()> {
+async fn quota_denies_and_a_terminating_namespace_has_a_kind_of_its_own() -> Result<()> {
     let world = World::new().await?;
     let quota = world.object("v1", "ResourceQuota", "none", json!({ "spec": { "hard": { "secrets": "0" } } }));
     world.create(&quota).await?;
@@ -83,10 +83,16 @@ async fn quota_denies_and_so_does_a_terminating_namespace() -> Result<()> {
     world.transport.delete(&any_version, Background).await?;
     await_condition("the namespace to be terminating for admission", PATIENCE, async || {
         let refused = refusal(world.dry_run_create(&world.map("two", json!({}))).await)?;
-        ensure!(refused == (WriteErrorKind::Denied, Some(403)), "{refused:?}");
+        ensure!(refused == (WriteErrorKind::NamespaceTerminating, Some(403)), "{refused:?}");
         Ok(())
     })
     .await?;
+    // So a recreation deletes nothing there.
+    let taken = refusal(world.dry_run_create(&world.map("held", json!({}))).await)?;
+    assert_eq!(taken.0, WriteErrorKind::NamespaceTerminating, "admission comes before the name");
+    let held = world.read("held").await?.context("the held object")?;
+    let changed = world.transport.patch(&json!({ "data": { "a": "1" } }), &target(&held)).await?;
+    assert_eq!(changed.context("the held object")?["data"]["a"], "1", "what lives there can be written");
     world.patch_as("person", "held", json!({ "metadata": { "finalizers": null } })).await
 }
 

@@ -19,7 +19,7 @@ use super::serving;
 use super::setting::Setting;
 use super::siblings::Claim;
 use super::table::{Decision, Found, Intent, Row, Situation, UpdateReason, Wanted};
-use crate::decision::{FailReason, Failure};
+use crate::decision::{FailReason, Failure, namespace_terminating};
 use crate::destination::Destination;
 use crate::id::{Generation, GroupVersionKind};
 use crate::keys;
@@ -29,7 +29,7 @@ use crate::plan::owner::kept_references;
 use crate::plan::record::write_failure;
 use crate::readiness::{Hints, Judgement, Readiness, judge};
 use crate::task::PropagationPolicy;
-use crate::write::{Command, Disowning, Executed, NotCreated, Target};
+use crate::write::{Command, Disowning, Executed, NotCreated, Target, WriteError, WriteErrorKind};
 
 /// A rendered object in its place, ready to be written.
 #[derive(Debug, Clone, PartialEq)]
@@ -403,15 +403,32 @@ impl Member {
                 self.effect = Effect::Failed(Failure::new(FailReason::Conflict, message));
             }
             Executed::DeletedNotCreated(NotCreated::Failed(error)) => {
-                (self.live, self.effect) = (Live::Absent, Effect::Failed(write_failure(&error)));
+                (self.live, self.effect) = (Live::Absent, Effect::Deleted);
+                self.not_written(&error);
             }
-            Executed::Failed(error) | Executed::PatchFailed { error, .. } => self.fail(write_failure(&error)),
+            Executed::Failed(error) => self.not_written(&error),
+            Executed::PatchFailed { error, .. } => self.fail(write_failure(&error)),
             Executed::DeleteFailed { failures, .. } | Executed::DisownFailed { failures } => {
                 let failure = failures.first().map(|(_, error)| write_failure(error));
                 self.effect = failure.map_or(Effect::None, Effect::Failed);
             }
         }
         false
+    }
+
+    /// Takes a refusal: a creation waits until its terminating namespace is gone, any other write failed.
+    fn not_written(&mut self, error: &WriteError) {
+        match (&self.identity.namespace, &mut self.verdict) {
+            (Some(namespace), Some((_, decision))) if error.kind == WriteErrorKind::NamespaceTerminating => {
+                *decision = Decision::Wait(namespace_terminating(namespace));
+            }
+            _ => self.fail(write_failure(error)),
+        }
+    }
+
+    /// Whether the object waits until its namespace is gone.
+    pub(super) fn waits_for_namespace(&self) -> bool {
+        matches!(self.verdict, Some((Row::Absent | Row::Recreate, Decision::Wait(_))))
     }
 
     fn become_live(&mut self, object: Value, effect: Effect) {
@@ -435,7 +452,11 @@ impl Member {
 
     /// The decision about the object, in words.
     fn sentence(&self) -> String {
-        self.verdict.as_ref().map_or_else(|| "it is not there".to_owned(), |(_, decision)| decision.to_string())
+        match &self.verdict {
+            None => "it is not there".to_owned(),
+            Some((_, Decision::Wait(why))) => why.clone(),
+            Some((_, decision)) => decision.to_string(),
+        }
     }
 
     /// Why a member that was to go is still there, in words.

@@ -35,7 +35,7 @@ use super::parent::Parent;
 use super::serving::serves_once;
 use super::siblings::Siblings;
 use super::table::Intent;
-use crate::decision::Failure;
+use crate::decision::{Failure, namespace_terminating};
 use crate::observation::Version;
 use crate::write::Command;
 use gather::{Gathered, gather};
@@ -344,6 +344,13 @@ impl<'t> Session<'t> {
         }
     }
 
+    /// Takes that the parent cannot be created until its namespace, which is being deleted, is gone. Nothing is written before.
+    pub fn parent_waits_for_namespace(&mut self) {
+        let why = namespace_terminating(&self.setting.namespace);
+        self.stop(&format!("the parent: {why}"));
+        (self.is_over, self.lacks_parent) = (true, true);
+    }
+
     /// The parent to write.
     #[must_use]
     pub fn parent(&self) -> &Parent {
@@ -372,11 +379,11 @@ impl<'t> Session<'t> {
     }
 
     /// The members of the step that are handled next: those of the lowest priority that are not decided. None are left once all are
-    /// decided, or once a write failed that those of the next priority may need.
+    /// decided, or once an object was not written that those of the next priority may need.
     fn batch(&self) -> Vec<usize> {
         let Some(step) = self.steps.front() else { return Vec::new() };
-        let has_failed =
-            |(_, index): &(i8, usize)| self.decided.contains(index) && self.members[*index].failure().is_some();
+        let is_unwritten = |member: &Member| member.failure().is_some() || member.waits_for_namespace();
+        let has_failed = |(_, index): &(i8, usize)| self.decided.contains(index) && is_unwritten(&self.members[*index]);
         let mut undecided = step.members.iter().filter(|(_, index)| !self.decided.contains(index)).peekable();
         let Some((first, _)) = undecided.peek().copied() else { return Vec::new() };
         let earlier = step.members.iter().take_while(|(priority, _)| priority < first);
@@ -413,7 +420,7 @@ impl<'t> Session<'t> {
         let now = self.setting.now;
         let handled = step.members.iter().map(|(_, index)| *index).filter(|index| self.decided.contains(index));
         let handled: Vec<usize> = handled.collect();
-        let (mut failed, mut unready) = (None, None);
+        let (mut failed, mut kept_out, mut unready) = (None, None, None);
         for &index in &handled {
             let has_served = self.has_served(&self.members[index]);
             let member = &mut self.members[index];
@@ -428,13 +435,17 @@ impl<'t> Session<'t> {
                 Act::Purge | Act::Remove => member.is_left(),
                 Act::Disown => member.failure(),
             };
-            let slot = if member.failure().is_some() { &mut failed } else { &mut unready };
+            let slot = match member.failure() {
+                Some(_) => &mut failed,
+                None if member.waits_for_namespace() => &mut kept_out,
+                None => &mut unready,
+            };
             if slot.is_none() {
                 *slot = why;
             }
         }
         // A refused write explains more than an object that is not ready yet.
-        let blocker = failed.or(unready);
+        let blocker = failed.or(kept_out).or(unready);
         // Where one could not be applied again, all are due with the next event. An object that fails for another reason, such as a
         // taken name, may fail for ever, and must not have the others written with every event.
         let has_failed = handled.iter().any(|index| self.members[*index].has_failed_to_be_applied_again());

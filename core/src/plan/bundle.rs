@@ -30,7 +30,7 @@ use crate::bundle::render::render;
 use crate::bundle::session::{self, FoundMembers, Inspection, Members, Session, Setting};
 use crate::bundle::siblings::Siblings;
 use crate::bundle::table::Intent;
-use crate::decision::{Decision, DisownReason, FailReason, Failure, SkipReason};
+use crate::decision::{Decision, DisownReason, FailReason, Failure, SkipReason, WaitReason};
 use crate::destination::Destination;
 use crate::id::GroupVersionKind;
 use crate::keys;
@@ -41,7 +41,7 @@ use crate::outcome::OutcomeResult;
 use crate::plan::record::write_failure;
 use crate::task::Bundle;
 use crate::task::kinds::is_namespaced;
-use crate::write::{Command, Disowning, Executed, Target, UpdateMode, WriteError};
+use crate::write::{Command, Disowning, Executed, Target, UpdateMode, WriteError, WriteErrorKind};
 use lifecycle_language::scope::Scope;
 
 /// What the caller does for the members of a bundle.
@@ -357,6 +357,10 @@ impl<'t> Planner<'t> {
                 pending.decided.decision = Decision::Disown(DisownReason::GateHolds);
             }
         }
+        if report.lacks_parent && report.failure.is_none() {
+            let (namespace, _) = &pending.place;
+            pending.decided.decision = Decision::Wait(WaitReason::NamespaceTerminating(namespace.clone()));
+        }
         let result = match (report.failure(), intent) {
             (Some(failure), _) => OutcomeResult::Failed(failure),
             (None, Intent::Apply) if !is_complete => OutcomeResult::Waiting,
@@ -478,6 +482,10 @@ impl Turn<'_> {
             (Stage::Running(session, is_parents @ true), BundleAnswer::Written(answers)) => {
                 *is_parents = false;
                 let result = match answers.into_iter().next() {
+                    Some(Executed::Failed(error)) if error.kind == WriteErrorKind::NamespaceTerminating => {
+                        session.parent_waits_for_namespace();
+                        return;
+                    }
                     Some(Executed::Created(object)) => Ok((OutcomeResult::Created, object)),
                     Some(Executed::Updated(object)) => Ok((OutcomeResult::Updated, object)),
                     Some(Executed::Failed(error)) => Err(write_failure(&error)),

@@ -52,7 +52,7 @@ fn resend(seen: &Seen<'_>, decision: &Decision, questions: &mut dyn Questions) -
             | SkipReason::StaleEvent { .. }
             | SkipReason::SameGeneration(_),
         ) => true,
-        Decision::Wait(WaitReason::DisownPending(_))
+        Decision::Wait(WaitReason::DisownPending(_) | WaitReason::NamespaceTerminating(_))
         | Decision::Skip(
             SkipReason::Disowned
             | SkipReason::NothingToDisown

@@ -46,6 +46,9 @@ impl OwnerStatus {
             OutcomeResult::Waiting if matches!(decision, Decision::Wait(WaitReason::DisownPending(_))) => {
                 Some("is to be deleted")
             }
+            OutcomeResult::Waiting if matches!(decision, Decision::Wait(WaitReason::NamespaceTerminating(_))) => {
+                Some("waits until its namespace is gone")
+            }
             OutcomeResult::Waiting if !matches!(decision, Decision::Wait(WaitReason::NotYet(_))) => {
                 Some("is on its way out")
             }

@@ -3,7 +3,7 @@
 use super::decide::current;
 use super::observed::put;
 use super::{After, Attempt, Pending, Planner, State};
-use crate::decision::{Decision, FailReason, Failure};
+use crate::decision::{Decision, FailReason, Failure, WaitReason};
 use crate::observation::could_find;
 use crate::observation::{Observation, Version};
 use crate::outcome::OutcomeResult;
@@ -45,10 +45,7 @@ impl Planner<'_> {
                 let after = object.map_or(After::AsObserved, |object| After::Now(Some(Version::new(object))));
                 return self.conclude(pending, OutcomeResult::Failed(write_failure(&error)), after, scope);
             }
-            Executed::Failed(error) => {
-                let failure = write_failure(&error);
-                return self.conclude(pending, OutcomeResult::Failed(failure), After::AsObserved, scope);
-            }
+            Executed::Failed(error) => return self.not_written(pending, &error, After::AsObserved, scope),
         };
         self.conclude(pending, result, After::Now(object.map(Version::new)), scope)
     }
@@ -64,15 +61,27 @@ impl Planner<'_> {
 
     /// Ends a recreation that deleted every version and created no object.
     fn deleted_not_created(&mut self, pending: Pending, cause: NotCreated, scope: &mut Scope) {
-        let (failure, made) = match cause {
-            NotCreated::Failed(error) => (write_failure(&error), None),
+        match cause {
+            NotCreated::Failed(error) => self.not_written(pending, &error, After::Now(None), scope),
             NotCreated::NameTaken(holder) => {
                 let holder = holder.map(Version::new);
                 let failure = self.name_taken_by(&pending, holder.as_ref(), scope);
-                (failure, holder.filter(|holder| self.would_own(holder, scope)))
+                let made = holder.filter(|holder| self.would_own(holder, scope));
+                self.conclude(pending, OutcomeResult::Failed(failure), After::Now(made), scope)
             }
+        }
+    }
+
+    /// Ends a write that the server refused: a creation waits until its terminating namespace is gone, all others fail.
+    fn not_written(&mut self, mut pending: Pending, error: &WriteError, after: After, scope: &mut Scope) {
+        let result = if error.kind == WriteErrorKind::NamespaceTerminating {
+            let (namespace, _) = &pending.place;
+            pending.decided.decision = Decision::Wait(WaitReason::NamespaceTerminating(namespace.clone()));
+            OutcomeResult::Waiting
+        } else {
+            OutcomeResult::Failed(write_failure(error))
         };
-        self.conclude(pending, OutcomeResult::Failed(failure), After::Now(made), scope)
+        self.conclude(pending, result, after, scope)
     }
 
     /// Ends a disowning. `resources` may also show a version that was disowned or terminating before.
@@ -191,7 +200,8 @@ fn reason(kind: WriteErrorKind) -> FailReason {
         WriteErrorKind::AlreadyExists => FailReason::NameTaken,
         WriteErrorKind::Conflict => FailReason::Conflict,
         WriteErrorKind::Invalid => FailReason::Invalid,
-        WriteErrorKind::Denied => FailReason::Denied,
+        // Of these, a creation waits; the server refuses nothing else with this kind.
+        WriteErrorKind::NamespaceTerminating | WriteErrorKind::Denied => FailReason::Denied,
         WriteErrorKind::Forbidden => FailReason::Forbidden,
         WriteErrorKind::TooManyRequests => FailReason::TooManyRequests,
         WriteErrorKind::Unavailable => FailReason::Unavailable,

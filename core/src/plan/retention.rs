@@ -16,7 +16,7 @@ use super::commands::target;
 use super::decide::current;
 use super::record::write_failure;
 use super::{After, Pending, Planner};
-use crate::decision::{Decision, SkipReason};
+use crate::decision::{Decision, SkipReason, WaitReason};
 use crate::id::Generation;
 use crate::object_ref::ObjectRef;
 use crate::observation::Version;
@@ -117,14 +117,15 @@ impl Planner<'_> {
     }
 }
 
-/// Whether former versions are pruned after this outcome. The planner prunes nothing after a failure, when the
-/// resource is deleted or disowned, or on an event that is older than the live object.
+/// Whether former versions are pruned after this outcome. The planner prunes nothing after a failure, while the new version
+/// waits for its namespace, when the resource is deleted or disowned, or on an event that is older than the live object.
 fn may_prune(decision: &Decision, result: &OutcomeResult) -> bool {
     let is_excluded = matches!(
         decision,
         Decision::Fail(_)
             | Decision::Delete
             | Decision::Disown(_)
+            | Decision::Wait(WaitReason::NamespaceTerminating(_))
             | Decision::Skip(SkipReason::StaleEvent { .. } | SkipReason::EarlierFailure | SkipReason::Disowned)
     );
     !is_excluded && !matches!(result, OutcomeResult::Failed(_))

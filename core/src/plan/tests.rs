@@ -27,6 +27,7 @@ mod retention;
 mod same_again;
 mod stamping;
 mod survey;
+mod terminating_namespace;
 mod visible;
 
 use super::harness::{passes, store};

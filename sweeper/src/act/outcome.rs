@@ -103,6 +103,7 @@ impl Outcome {
             | ErrorKind::Expired
             | ErrorKind::Invalid
             | ErrorKind::Denied
+            | ErrorKind::NamespaceTerminating
             | ErrorKind::Forbidden
             | ErrorKind::TooManyRequests => Self::Refused(error),
         }

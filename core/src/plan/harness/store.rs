@@ -26,6 +26,8 @@ pub struct Store {
     pub unreadable: Vec<String>,
     /// If set, every query by labels in all namespaces fails, and whether because it is forbidden.
     pub unlistable: Option<bool>,
+    /// The namespaces that are being deleted, and take no new objects.
+    pub terminating_namespaces: Vec<String>,
     /// The calls to refuse, in the form of [`log`](Self::log).
     pub refuse: Vec<String>,
     /// An object that another client creates right after this call, in the form of [`log`](Self::log).
@@ -44,6 +46,7 @@ impl Store {
             applied: BTreeMap::new(),
             unreadable: Vec::new(),
             unlistable: None,
+            terminating_namespaces: Vec::new(),
             refuse: Vec::new(),
             meanwhile: None,
             log: Vec::new(),
@@ -145,6 +148,9 @@ impl Store {
                 {
                     return Executed::NameTaken(Some(holder.clone()));
                 }
+                if let Err(error) = self.admit(&desired) {
+                    return Executed::Failed(error);
+                }
                 let (mut remaining, mut failures) = self.delete_each(others);
                 if failures.is_empty() {
                     let (more, refused) = self.delete_each(std::slice::from_ref(last));
@@ -177,8 +183,22 @@ impl Store {
         if let Some(holder) = self.objects.get(&key(&desired)) {
             return Executed::NameTaken(Some(holder.clone()));
         }
+        if let Err(error) = self.admit(&desired) {
+            return Executed::Failed(error);
+        }
         self.applied.insert(key(&desired), desired.clone());
         done(self.put(desired))
+    }
+
+    /// Fails if the object's namespace takes no new objects.
+    fn admit(&self, desired: &Value) -> Result<(), WriteError> {
+        let (kind, namespace, name) = key(desired);
+        if !self.terminating_namespaces.contains(&namespace) {
+            return Ok(());
+        }
+        let call = format!("create {kind} {namespace}/{name}");
+        let message = "it is being terminated".to_owned();
+        Err(WriteError { kind: WriteErrorKind::NamespaceTerminating, call, status: Some(403), message })
     }
 
     fn update(&mut self, desired: &Value, target: &Target) -> Result<Value, WriteError> {

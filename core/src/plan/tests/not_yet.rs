@@ -10,7 +10,7 @@ use crate::overlay::{self, Account};
 const DUE: &str = "timestamp(now()) > timestamp('2026-02-01T00:00:00Z')";
 
 /// The condition `Available` of a report that calls everything available.
-fn available(pass: &Pass) -> (String, String, String) {
+pub(super) fn available(pass: &Pass) -> (String, String, String) {
     let told = json!({ "type": "Available", "status": "True", "reason": "Mine", "message": "" });
     let payload = json!({ "adapter": "tester", "conditions": [told] }).to_string();
     let account = Account { outcomes: &pass.outcomes, unread: None, is_deleting: Some(false) };

@@ -12,7 +12,7 @@ fn name_that_somebody_elses_terminating_object_holds_keeps_the_next_wave_waiting
     let report = world.apply();
     assert_eq!(effects(&report), ["a none", "later none"]);
     let stopped = report.stopped.unwrap();
-    assert_eq!(stopped, "wave 0: ConfigMap team/a: wait: it is on its way out");
+    assert_eq!(stopped, "wave 0: ConfigMap team/a: it is on its way out");
 }
 
 #[test]
@@ -313,4 +313,53 @@ fn pass_broken_off_after_any_call_leads_to_the_same_state() -> Result<()> {
         ensure!(life(&mut world) == expected, "broken off after call {call}");
     }
     Ok(())
+}
+
+#[test]
+fn member_whose_namespace_is_being_deleted_waits_and_says_so_before_what_is_not_ready() {
+    let in_space = |mut object: Value| {
+        object["metadata"]["namespace"] = json!("space");
+        object
+    };
+    let mut world = World::new(vec![foo("slow", &[]), in_space(foo("inner", &[]))]);
+    world.store.terminating_namespaces = vec!["space".to_owned()];
+    let report = world.apply();
+    let why = "wave 0: Foo.example.io space/inner: namespace space is being deleted, and takes no new objects until it is gone";
+    assert_eq!((report.stopped.as_deref(), report.failure()), (Some(why), None));
+    assert_eq!((report.result().as_str(), report.is_applied()), ("updated", false));
+    assert_eq!(world.writes(), ["create monitoring", "create slow", "create inner"]);
+    world.store.terminating_namespaces.clear();
+    assert!(world.apply().stopped.unwrap().contains("Foo.example.io team/slow"));
+    assert!(world.writes().contains(&"create inner".to_owned()));
+
+    let mut world = World::new(vec![in_space(map("inner", &[])), foo("needs-it", &[])]);
+    world.store.terminating_namespaces = vec!["space".to_owned()];
+    assert_eq!(effects(&world.apply()), ["inner none", "needs-it none"]);
+    assert_eq!(world.writes(), ["create monitoring", "create inner"]);
+}
+
+#[test]
+fn object_that_was_deleted_for_its_recreation_waits_for_its_namespace() {
+    let mut world = World::new(vec![map("inner", &[("update-policy", "recreate")])]);
+    world.apply();
+    world.manifests[0]["data"]["k"] = json!("another");
+    let mut session = world.begin(Intent::Apply);
+    let gone = WriteError {
+        kind: WriteErrorKind::NamespaceTerminating,
+        call: "create ConfigMap team/inner".to_owned(),
+        status: Some(403),
+        message: "no".to_owned(),
+    };
+    loop {
+        match session.go_on() {
+            Next::Send(_) => {
+                session.record(vec![Executed::DeletedNotCreated(NotCreated::Failed(gone.clone()))]);
+            }
+            Next::WriteParent => session.parent_written(Ok(())),
+            Next::AskSiblings | Next::Inspect(_) | Next::Done => break,
+        }
+    }
+    let report = session.into_report();
+    assert_eq!((report.failure(), report.objects[0].effect.as_str(), report.has_members()), (None, "deleted", false));
+    assert!(report.stopped.unwrap().contains("namespace team is being deleted"));
 }
