@@ -36,10 +36,6 @@ const NAMESPACE_TERMINATING: &str = "NamespaceTerminating";
 /// The reasons of causes that name a field because of its value, and not because it is missing.
 const OF_VALUES: [&str; 2] = ["FieldValueForbidden", "FieldValueInvalid"];
 
-/// Part of the message with which the server refuses each request of a kind whose objects it cannot read, as while the
-/// kind's conversion webhook does not answer. The status is 429, although fewer requests do not help.
-const UNREAD_STORAGE: &str = "storage is (re)initializing";
-
 /// Why a request has no result.
 #[derive(Debug)]
 pub(crate) enum Refusal {
@@ -99,7 +95,7 @@ impl Refusal {
                 422 if names_uid(status) => ErrorKind::Conflict,
                 500 if names_field(&status.message) => ErrorKind::Invalid,
                 401 | 403 => ErrorKind::Forbidden,
-                429 if status.message.contains(UNREAD_STORAGE) => ErrorKind::Unavailable,
+                429 if is_of_storage(status) => ErrorKind::Unavailable,
                 429 => ErrorKind::TooManyRequests,
                 // 408: the server failed to read the request in time. 3xx: an API server sends no redirects,
                 // so a proxy did.
@@ -163,6 +159,13 @@ fn names_field(message: &str) -> bool {
 /// Whether a 422 is about the UID: the API server reports another UID as a change of an immutable field.
 fn names_uid(status: &Status) -> bool {
     status.details.as_ref().is_some_and(|details| details.causes.iter().any(|cause| cause.field == "metadata.uid"))
+}
+
+/// Whether a 429 is about the objects of a kind, which the server cannot read, as while the kind's conversion webhook does not
+/// answer: fewer requests do not help. The server says then in its status when to ask again. It says so in a header alone, with a
+/// text that is no status, where it limits requests.
+fn is_of_storage(status: &Status) -> bool {
+    status.details.as_ref().is_some_and(|details| details.retry_after_seconds > 0)
 }
 
 /// Whether admission denied the request.
@@ -280,8 +283,13 @@ mod tests {
             ("no permission", refusal(403, "Forbidden", Value::Null), Kind::Forbidden),
             (
                 "a kind whose conversion webhook is away",
-                said(429, "TooManyRequests", "storage is (re)initializing"),
+                refusal(429, "TooManyRequests", json!({ "retryAfterSeconds": 1 })),
                 Kind::Unavailable,
+            ),
+            (
+                "a server that limits requests",
+                Refusal::answered(429, b"Too many requests, please try again later.\n"),
+                Kind::TooManyRequests,
             ),
             ("too many requests", refusal(429, "TooManyRequests", Value::Null), Kind::TooManyRequests),
             ("a failing webhook", refusal(500, "InternalError", Value::Null), Kind::Unavailable),
