@@ -12,6 +12,7 @@
 //! managers and of other API versions stay unchanged; a field name of one API version may mean another field
 //! in the next.
 
+use lifecycle_core::id::GroupVersionKind;
 use serde_json::{Map, Value, json};
 
 use crate::overlay::Owners;
@@ -103,12 +104,15 @@ fn is_main(entry: &Value) -> bool {
     text(entry, "subresource").is_empty()
 }
 
-/// Turns what `manager` applied as `stringData` of a Secret into `data`, so that an apply can remove a key that the manifest no
+/// Turns what `manager` applied as `stringData` of a Secret into `data`, so that a write can remove a key that the manifest no
 /// longer contains.
 ///
 /// The API server moves `stringData` to `data`, and leaves `managedFields` as if it had not: nobody owns the data that an
-/// apply with `stringData` set. Returns `None` if the manager applied none.
-pub(crate) fn texts_to_data(managed_fields: &Value, manager: &str) -> Option<Value> {
+/// apply with `stringData` set. Returns `None` if the manager applied none, and for other kinds.
+pub(crate) fn texts_to_data(kind: &GroupVersionKind, managed_fields: &Value, manager: &str) -> Option<Value> {
+    if !kind.group.is_empty() || kind.kind != "Secret" {
+        return None;
+    }
     let is_applied = |entry: &Value| text(entry, "operation") == "Apply" && text(entry, "manager") == manager;
     let mut entries = managed_fields.as_array()?.clone();
     let owned = entries.iter_mut().filter(|entry| is_applied(entry)).filter_map(|entry| entry.get_mut("fieldsV1"));

@@ -5,7 +5,7 @@ use hyperfleet_adapter::transport::Transport;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::PostParams;
 use lifecycle_core::task::PropagationPolicy;
-use lifecycle_core::write::UpdateMode::Apply;
+use lifecycle_core::write::UpdateMode::{Apply, ApplyOverride, Replace};
 use lifecycle_core::write::WriteErrorKind;
 use serde_json::{Value, json};
 
@@ -95,16 +95,22 @@ async fn terminating_object_is_not_migrated() -> Result<()> {
 #[tokio::test]
 async fn data_of_a_secret_that_was_applied_as_text_is_dropped_with_its_key() -> Result<()> {
     let world = World::new().await?;
-    let secret = |fields: Value| world.object("v1", "Secret", "texts", fields);
-    let mut live = world.create(&secret(json!({ "stringData": { "a": "1", "b": "1" } }))).await?;
-    for value in ["2", "3"] {
-        let texts = secret(json!({ "stringData": { "a": value, "b": "1" } }));
-        live = world.transport.update(&texts, &target(&live), &seen(&live), Apply).await?;
+    for (name, mode) in [("applied", Apply), ("overridden", ApplyOverride), ("replaced", Replace)] {
+        let secret = |fields: Value| world.object("v1", "Secret", name, fields);
+        let mut live = world.create(&secret(json!({ "stringData": { "a": "1", "b": "1" } }))).await?;
+        for value in ["2", "3"] {
+            let texts = secret(json!({ "stringData": { "a": value, "b": "1" } }));
+            live = world.transport.update(&texts, &target(&live), &seen(&live), Apply).await?;
+        }
+        let of_others = json!({ "data": { "of-others": "MQ==" } });
+        live = world.transport.patch(&of_others, &target(&live)).await?.context("the secret")?;
+        let mut data = secret(json!({ "data": { "a": "Mw==" } }));
+        // Another manifest has another digest or generation; a replacement by the same one is not sent.
+        data["metadata"]["annotations"] = json!({ "example.com/digest": "2" });
+        let updated = world.transport.update(&data, &target(&live), &seen(&live), mode).await?;
+        assert_eq!(updated["data"], json!({ "a": "Mw==", "of-others": "MQ==" }), "{name}");
+        let again = world.transport.update(&data, &target(&updated), &seen(&updated), mode).await?;
+        assert_eq!(again, updated, "the texts are migrated once: {name}");
     }
-    let data = secret(json!({ "data": { "a": "Mw==" } }));
-    let updated = world.transport.update(&data, &target(&live), &seen(&live), Apply).await?;
-    assert_eq!(updated["data"], json!({ "a": "Mw==" }));
-    let again = world.transport.update(&data, &target(&updated), &seen(&updated), Apply).await?;
-    assert_eq!(again, updated, "the texts are migrated once");
     Ok(())
 }

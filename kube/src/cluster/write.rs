@@ -105,8 +105,7 @@ impl Cluster {
     ) -> Result<Option<String>, Error> {
         let managed_fields = &*unpack(managed_fields);
         let manager = &self.field_manager;
-        let is_secret = object.kind.group.is_empty() && object.kind.kind == "Secret";
-        let renamed = is_secret.then(|| migration::texts_to_data(managed_fields, manager)).flatten();
+        let renamed = migration::texts_to_data(&object.kind, managed_fields, manager);
         let known = renamed.as_ref().unwrap_or(managed_fields);
         let migrated = migration::migrate(known, manager, self.former_managers, takeover).or(renamed);
         let Some(migrated) = migrated else {

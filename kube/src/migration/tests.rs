@@ -201,6 +201,9 @@ fn texts_of_a_secret_that_the_manager_applied_are_its_data() {
     let before = json!([entry("me", "Apply", time, texts.clone()), entry("other", "Apply", time, texts.clone())]);
     let data = json!({ "f:data": { ".": {}, "f:x": {}, "f:y": {} } });
     let after = json!([entry("me", "Apply", time, data), entry("other", "Apply", time, texts)]);
-    assert_eq!(texts_to_data(&before, "me"), Some(after.clone()));
-    assert_eq!(texts_to_data(&after, "me"), None);
+    let secret = GroupVersionKind::new("v1", "Secret");
+    assert_eq!(texts_to_data(&secret, &before, "me"), Some(after.clone()));
+    assert_eq!(texts_to_data(&secret, &after, "me"), None);
+    let others = GroupVersionKind::new("example.com/v1", "Secret");
+    assert_eq!(texts_to_data(&others, &before, "me"), None);
 }
