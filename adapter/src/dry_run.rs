@@ -7,8 +7,8 @@
 //! with a [`DryRunError`] if the input cannot be used; a failed pass is not an error, but an ending.
 //!
 //! A dry run opens no connection, and writes no file but the expected traces with `--update`. The store runs no
-//! controllers, so that objects get no status; between the events of a series it deletes dependents without owner, and
-//! the objects of deleted namespaces.
+//! controllers, so that objects get no status; between the events of a series it deletes dependents without owner, the
+//! objects of deleted namespaces, and the works whose deletion an agent would have confirmed.
 
 pub mod canned_api;
 pub mod diff;

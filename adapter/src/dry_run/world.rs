@@ -68,8 +68,9 @@ pub fn configure(
     load(paths, environment, flags, version.number).map_err(DryRunError::Configuration)
 }
 
-/// Does what a cluster does by itself in the time between two events.
+/// Does what clusters do by themselves in the time between two events, and the agents of remote ones.
 fn settle(transport: &MemoryTransport) {
+    transport.confirm_remote_deletions();
     transport.empty_deleted_namespaces();
     transport.collect_garbage();
 }

@@ -9,7 +9,8 @@
 //! more of a schema, so that it neither validates other rules nor sets defaults, and
 //! an apply replaces a list as a whole (except `finalizers` and `ownerReferences`, which every kind has). It
 //! runs no controllers, so that no status appears, and deletes dependents only in
-//! [`MemoryTransport::collect_garbage`]. It knows no field managers but the adapter's, so that an update by
+//! [`MemoryTransport::collect_garbage`]. A work that is deleted at a consumer is terminating until
+//! [`MemoryTransport::confirm_remote_deletions`], as in Maestro until the agent has confirmed. It knows no field managers but the adapter's, so that an update by
 //! `ApplyOverride` is one by `Apply`. It takes a custom kind for namespaced if it holds an object of that
 //! kind in a namespace. Every created object counts as applied, without managed-fields migration. A foreground
 //! deletion behaves like a background one.
@@ -45,7 +46,6 @@ use lifecycle_kube::inspection::Dependents;
 
 /// A transport whose API server is a store of objects in memory.
 pub struct MemoryTransport {
-    keep_deleted: bool,
     overrides: BTreeMap<String, Value>,
     state: Mutex<State>,
 }
@@ -58,7 +58,7 @@ impl MemoryTransport {
     #[must_use]
     pub fn new(now: Timestamp) -> Self {
         let state = Mutex::new(State::new(now));
-        Self { keep_deleted: false, overrides: BTreeMap::new(), state }
+        Self { overrides: BTreeMap::new(), state }
     }
 
     /// Sets the clock: the timestamps of later writes are `now`.
@@ -75,7 +75,7 @@ impl MemoryTransport {
         for object in objects {
             let key = self.check("load", &object)?;
             let object = self.state().admit(&key, object);
-            self.state().objects.insert(key, Stored { object, applied: None });
+            self.state().objects.insert(key, Stored { object, applied: None, awaits_agent: false });
         }
         Ok(self)
     }
@@ -90,14 +90,6 @@ impl MemoryTransport {
         self = self.with_objects(overrides.values().cloned())?;
         self.overrides = overrides;
         Ok(self)
-    }
-
-    /// Keeps every deleted object as terminating: so a remote cluster shows a deletion that has not reached it
-    /// yet.
-    #[must_use]
-    pub fn keep_deleted(mut self) -> Self {
-        self.keep_deleted = true;
-        self
     }
 
     /// Every operation so far, in order. A server-side dry run is left out, because it writes nothing.
@@ -122,7 +114,7 @@ impl MemoryTransport {
                 return;
             }
             for key in dependents_without_owner {
-                self.delete_object(&mut state, &key);
+                Self::delete_object(&mut state, &key);
             }
         }
     }
@@ -165,7 +157,7 @@ impl MemoryTransport {
         let mut object = prepared.map_or_else(|| server::without_generation(desired), Value::clone);
         if !dry_run {
             object = state.admit(&key, object);
-            let stored = Stored { object: object.clone(), applied: Some(desired.clone()) };
+            let stored = Stored { object: object.clone(), applied: Some(desired.clone()), awaits_agent: false };
             state.objects.insert(key, stored);
         }
         Ok(object)
@@ -236,7 +228,7 @@ impl MemoryTransport {
             changed.object["metadata"]["resourceVersion"] = state.next_version();
         }
         let answer = changed.object.clone();
-        if is_terminating(&answer) && !self.stays_terminating(&answer) {
+        if is_terminating(&answer) && !changed.stays_terminating() {
             state.objects.remove(key);
         } else {
             state.objects.insert(key.clone(), changed);
@@ -244,28 +236,22 @@ impl MemoryTransport {
         Ok(Some(answer))
     }
 
-    /// Whether a deleted object stays as terminating, because of a finalizer or
-    /// [`keep_deleted`](Self::keep_deleted).
-    fn stays_terminating(&self, object: &Value) -> bool {
-        let finalizers = object.pointer("/metadata/finalizers").and_then(Value::as_array);
-        self.keep_deleted || finalizers.is_some_and(|finalizers| !finalizers.is_empty())
-    }
-
     fn remove(&self, target: &Target, propagation: PropagationPolicy) -> Result<Deletion, WriteError> {
         let key = Key::from(target);
         let mut state = self.state();
-        let Some(stored) = state.objects.get(&key) else { return Ok(Deletion::Gone) };
+        let Some(stored) = state.objects.get_mut(&key) else { return Ok(Deletion::Gone) };
         fence("delete", target, &stored.object)?;
+        stored.awaits_agent = matches!(target.destination, Destination::Consumer(_));
         if propagation == PropagationPolicy::Orphan {
             garbage::disown(&mut state, &target.uid);
         }
-        Ok(self.delete_object(&mut state, &key))
+        Ok(Self::delete_object(&mut state, &key))
     }
 
-    /// Deletes an object, or marks it as terminating if a finalizer holds it.
-    fn delete_object(&self, state: &mut State, key: &Key) -> Deletion {
+    /// Deletes an object, or marks it as terminating if a finalizer or an agent holds it.
+    fn delete_object(state: &mut State, key: &Key) -> Deletion {
         let Some(stored) = state.objects.get(key) else { return Deletion::Gone };
-        if !self.stays_terminating(&stored.object) {
+        if !stored.stays_terminating() {
             state.objects.remove(key);
             if key.group.is_empty() && key.kind == "Namespace" {
                 state.deleted_namespaces.push(key.name.clone());

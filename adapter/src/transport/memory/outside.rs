@@ -1,4 +1,5 @@
-//! What happens to the objects outside of the adapter: people and controllers write, a cluster empties namespaces.
+//! What happens to the objects outside of the adapter: people and controllers write, a cluster empties namespaces, and
+//! agents delete works.
 //!
 //! These calls have no fences, and are not in the log of operations, which lists the adapter's.
 
@@ -57,7 +58,18 @@ impl MemoryTransport {
 
     /// Deletes an object.
     pub fn delete_outside(&self, object_ref: &ObjectRef) {
-        self.delete_object(&mut self.state(), &Key::of(object_ref));
+        Self::delete_object(&mut self.state(), &Key::of(object_ref));
+    }
+
+    /// Has the agents of remote clusters confirm the deletions of works, which go then unless a finalizer holds them. An agent
+    /// does so some time after the deletion.
+    pub fn confirm_remote_deletions(&self) {
+        let mut state = self.state();
+        let works = state.objects.iter().filter(|(_, stored)| stored.awaits_agent);
+        for key in works.map(|(key, _)| key.clone()).collect::<Vec<_>>() {
+            state.objects.get_mut(&key).into_iter().for_each(|work| work.awaits_agent = false);
+            Self::delete_object(&mut state, &key);
+        }
     }
 
     /// Deletes the objects in namespaces that were deleted. A cluster does so before the namespace is gone.
@@ -66,7 +78,7 @@ impl MemoryTransport {
         for namespace in std::mem::take(&mut state.deleted_namespaces) {
             let keys: Vec<Key> = state.objects.keys().filter(|key| key.namespace == namespace).cloned().collect();
             for key in keys {
-                self.delete_object(&mut state, &key);
+                Self::delete_object(&mut state, &key);
             }
         }
     }

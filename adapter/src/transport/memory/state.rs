@@ -29,6 +29,8 @@ pub(super) struct Stored {
     /// The object of the last apply, without the fields that patches changed since; `None` if the object
     /// existed at the start.
     pub(super) applied: Option<Value>,
+    /// Whether it was deleted at a consumer, whose agent has not confirmed the deletion yet.
+    pub(super) awaits_agent: bool,
 }
 
 /// Identifies an object. The API version is not part of the key, because all versions of a group share their
@@ -82,6 +84,12 @@ impl State {
 }
 
 impl Stored {
+    /// Whether the object stays as terminating once it is deleted: a finalizer holds it, or an agent is still to confirm.
+    pub(super) fn stays_terminating(&self) -> bool {
+        let finalizers = self.object.pointer("/metadata/finalizers").and_then(Value::as_array);
+        self.awaits_agent || finalizers.is_some_and(|finalizers| !finalizers.is_empty())
+    }
+
     /// Replaces the object by `replacement`, but keeps UID, creation timestamp, and resource version.
     pub(super) fn replace(&mut self, replacement: &Value) {
         let before = std::mem::replace(&mut self.object, replacement.clone());

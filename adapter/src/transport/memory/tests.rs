@@ -229,12 +229,33 @@ async fn deletion_is_fenced_by_uid_and_blocked_by_finalizers() {
 }
 
 #[tokio::test]
-async fn keep_deleted_shows_deleted_objects_as_terminating() {
-    let store = store().keep_deleted();
-    let created = store.create(&map("x", json!({})), &Destination::ThisCluster).await.unwrap();
-    let deletion = store.delete(&target(&created), PropagationPolicy::Background).await.unwrap();
-    assert!(matches!(deletion, Deletion::Pending(_)));
-    assert!(is_terminating(&store.objects()[0]));
+async fn remote_work_is_terminating_until_its_agent_confirms() {
+    let store = store();
+    let consumer = Destination::Consumer("a".to_owned());
+    let work = |name: &str| {
+        let metadata = json!({ "name": name, "namespace": "a" });
+        json!({ "apiVersion": "work.open-cluster-management.io/v1", "kind": "ManifestWork", "metadata": metadata })
+    };
+    for name in ["deleted", "held", "live"] {
+        let created = store.create(&work(name), &consumer).await.unwrap();
+        if name != "live" {
+            let target = Target { destination: consumer.clone(), ..target(&created) };
+            let deletion = store.delete(&target, PropagationPolicy::Background).await.unwrap();
+            assert!(matches!(&deletion, Deletion::Pending(it) if is_terminating(it)), "{name}: {deletion:?}");
+            let again = store.delete(&target, PropagationPolicy::Background).await.unwrap();
+            assert_eq!(again, deletion, "{name}: again changes nothing");
+        }
+    }
+    let report = json!({ "status": { "conditions": [] } });
+    store.patch_outside(&ObjectRef::of(&work("deleted")), &report).unwrap();
+    let hold = json!({ "metadata": { "finalizers": ["example.com/agent-is-away"] } });
+    store.patch_outside(&ObjectRef::of(&work("held")), &hold).unwrap();
+    let names = || store.objects().iter().map(|it| metadata_text(it, "name").to_owned()).collect::<Vec<_>>();
+    assert_eq!(names(), ["deleted", "held", "live"]);
+    store.confirm_remote_deletions();
+    assert_eq!(names(), ["held", "live"]);
+    store.confirm_remote_deletions();
+    assert_eq!(names(), ["held", "live"]);
 }
 
 #[tokio::test]

@@ -97,7 +97,10 @@ async fn one_task_runs_on_two_destinations() {
     assert_eq!(there, here, "equal queries to two destinations are two reads");
 
     assert_eq!(pass(&task, &router, false).await, ["skipped", "skipped"]);
-    assert_eq!(pass(&task, &router, true).await, ["deleted", "deleted"]);
+    assert_eq!(pass(&task, &router, true).await, ["deleted", "deleting"]);
+    assert_eq!(pass(&task, &router, true).await, ["skipped", "waiting"], "the consumer's agent has not confirmed");
+    router.consumers.as_ref().unwrap().confirm_remote_deletions();
+    assert_eq!(pass(&task, &router, true).await, ["skipped", "skipped"]);
     assert_eq!(router.cluster.as_ref().unwrap().objects(), Vec::<Value>::new());
     assert_eq!(router.consumers.as_ref().unwrap().objects(), Vec::<Value>::new());
 }
