@@ -105,15 +105,17 @@ fn is_main(entry: &Value) -> bool {
 }
 
 /// Turns what `manager` applied as `stringData` of a Secret into `data`, so that a write can remove a key that the manifest no
-/// longer contains.
+/// longer contains, and keep a key of another manager.
 ///
 /// The API server moves `stringData` to `data`, and leaves `managedFields` as if it had not: nobody owns the data that an
-/// apply with `stringData` set. Returns `None` if the manager applied none, and for other kinds.
-pub(crate) fn texts_to_data(kind: &GroupVersionKind, managed_fields: &Value, manager: &str) -> Option<Value> {
+/// apply with `stringData` set. Without a manager, it turns what each of them applied. Returns `None` if there is none, and for other
+/// kinds.
+pub(crate) fn texts_to_data(kind: &GroupVersionKind, managed_fields: &Value, manager: Option<&str>) -> Option<Value> {
     if !kind.group.is_empty() || kind.kind != "Secret" {
         return None;
     }
-    let is_applied = |entry: &Value| text(entry, "operation") == "Apply" && text(entry, "manager") == manager;
+    let is_one = |entry: &Value| manager.is_none_or(|manager| text(entry, "manager") == manager);
+    let is_applied = |entry: &Value| text(entry, "operation") == "Apply" && is_one(entry);
     let mut entries = managed_fields.as_array()?.clone();
     let owned = entries.iter_mut().filter(|entry| is_applied(entry)).filter_map(|entry| entry.get_mut("fieldsV1"));
     let mut found = false;

@@ -156,7 +156,7 @@ impl Cluster {
         let is_read = live.object().get("apiVersion") == desired.get("apiVersion");
         let live = if is_read { Cow::Borrowed(live) } else { Cow::Owned(self.read_again(call).await?) };
         let managed_fields = live.managed_fields().map(|fields| unpack(fields).into_owned()).unwrap_or_default();
-        let renamed = migration::texts_to_data(&call.object.kind, &managed_fields, &self.field_manager);
+        let renamed = migration::texts_to_data(&call.object.kind, &managed_fields, None);
         let owned = renamed.as_ref().unwrap_or(&managed_fields);
         let owners = migration::owners(owned, &self.field_manager, self.former_managers, takeover);
         Ok(Before { live, managed_fields, owners })

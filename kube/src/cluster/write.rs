@@ -105,7 +105,7 @@ impl Cluster {
     ) -> Result<Option<String>, Error> {
         let managed_fields = &*unpack(managed_fields);
         let manager = &self.field_manager;
-        let renamed = migration::texts_to_data(&object.kind, managed_fields, manager);
+        let renamed = migration::texts_to_data(&object.kind, managed_fields, Some(manager));
         let known = renamed.as_ref().unwrap_or(managed_fields);
         let migrated = migration::migrate(known, manager, self.former_managers, takeover).or(renamed);
         let Some(migrated) = migrated else {

@@ -202,8 +202,10 @@ fn texts_of_a_secret_that_the_manager_applied_are_its_data() {
     let data = json!({ "f:data": { ".": {}, "f:x": {}, "f:y": {} } });
     let after = json!([entry("me", "Apply", time, data), entry("other", "Apply", time, texts)]);
     let secret = GroupVersionKind::new("v1", "Secret");
-    assert_eq!(texts_to_data(&secret, &before, "me"), Some(after.clone()));
-    assert_eq!(texts_to_data(&secret, &after, "me"), None);
+    assert_eq!(texts_to_data(&secret, &before, Some("me")), Some(after.clone()));
+    assert_eq!(texts_to_data(&secret, &after, Some("me")), None);
+    let of_all = texts_to_data(&secret, &before, None).unwrap();
+    assert_eq!((&of_all[0], &of_all[1]["fieldsV1"]), (&after[0], &after[0]["fieldsV1"]));
     let others = GroupVersionKind::new("example.com/v1", "Secret");
-    assert_eq!(texts_to_data(&others, &before, "me"), None);
+    assert_eq!(texts_to_data(&others, &before, Some("me")), None);
 }
