@@ -1,4 +1,4 @@
-//! Decides what becomes of an adapter's report: it is stored, discarded or refused.
+//! Decides what becomes of an adapter's report: it is stored, dropped, discarded or refused.
 //!
 //! In: the report's body, the resource's generation, the adapter's stored report, and the time. Out: an [`Admission`].
 //! Fails: with the [`Problem`] of a refused report. Pure. The checks have the order of the real API, so a report that is
@@ -60,6 +60,8 @@ pub enum Admission {
         /// Whether the resource's conditions must be computed again.
         aggregates: bool,
     },
+    /// The stored report stays, and is the answer, as in the real API: its SQL takes a later `observed_time` alone.
+    Keep(Report),
     /// The report says nothing new: it is older than the stored one, or newer than the resource, or takes back what the
     /// adapter knew.
     Discard,
@@ -128,6 +130,12 @@ impl WellFormed {
         let is_unknown = status("Available").is_some_and(|available| available.status == "Unknown");
         if is_unknown && stored.is_some() {
             return Ok(Admission::Discard);
+        }
+        let is_same_time = |stored: &&Report| {
+            (body.observed_generation, observed) == (stored.observed_generation, stored.last_report_time)
+        };
+        if let Some(stored) = stored.filter(is_same_time) {
+            return Ok(Admission::Keep(stored.clone()));
         }
         let transition = |condition: &Condition| {
             let former = stored.and_then(|stored| stored.condition(&condition.kind));

@@ -39,7 +39,7 @@ fn admit(body: &Value, generation: i64, stored: Option<&Report>) -> Result<Admis
 fn stored(body: &Value) -> Report {
     match admit(body, 9, None).unwrap() {
         Admission::Store { report, .. } => report,
-        Admission::Discard => unreachable!("a first report is stored"),
+        Admission::Keep(_) | Admission::Discard => unreachable!("a first report is stored"),
     }
 }
 
@@ -51,7 +51,22 @@ fn report_is_stored_or_discarded_by_generation_and_time() {
         ("a first report", body("True", 3, NOW), 3, None, "store and aggregate"),
         ("a later one of the same generation", body("False", 2, NOW), 3, Some(&first), "store and aggregate"),
         ("one below the resource's generation", body("True", 2, NOW), 9, Some(&first), "store and aggregate"),
-        ("one of the same time", body("False", 2, "2026-01-01T11:59:00Z"), 3, Some(&first), "store and aggregate"),
+        ("one of the same time", body("False", 2, "2026-01-01T11:59:00Z"), 3, Some(&first), "keep"),
+        ("one of the same microsecond", body("False", 2, "2026-01-01T11:59:00.0000009Z"), 3, Some(&first), "keep"),
+        (
+            "one of the same time and a newer generation",
+            body("False", 3, "2026-01-01T11:59:00Z"),
+            3,
+            Some(&first),
+            "store and aggregate",
+        ),
+        (
+            "one of the same time that takes back",
+            body("Unknown", 2, "2026-01-01T11:59:00Z"),
+            3,
+            Some(&first),
+            "discard",
+        ),
         (
             "one of a newer generation, though older",
             body("True", 3, "2026-01-01T11:58:00Z"),
@@ -69,6 +84,10 @@ fn report_is_stored_or_discarded_by_generation_and_time() {
         let found = match admit(&body, generation, known).unwrap() {
             Admission::Store { aggregates: true, .. } => "store and aggregate",
             Admission::Store { aggregates: false, .. } => "store",
+            Admission::Keep(kept) => {
+                assert_eq!(Some(&kept), known, "{name}");
+                "keep"
+            }
             Admission::Discard => "discard",
         };
         assert_eq!(found, expected, "{name}");

@@ -12,7 +12,7 @@ use crate::store;
 /// What became of a report.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reported {
-    /// The report is stored.
+    /// This report is stored: the one that was sent, or a former one of the same time.
     Stored(Box<Report>),
     /// The report says nothing new.
     Discarded,
@@ -40,6 +40,7 @@ impl Api {
         let stored = reports.iter().find(|stored| stored.adapter == report.adapter());
         let (report, aggregates) = match report.admit(resource.generation, stored)? {
             Admission::Discard => return Ok(Reported::Discarded),
+            Admission::Keep(stored) => return Ok(Reported::Stored(Box::new(stored))),
             Admission::Store { report, aggregates } => (report, aggregates),
         };
         store::put_report(connection, &resource, &report).await?;

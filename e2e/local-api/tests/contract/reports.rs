@@ -44,16 +44,21 @@ async fn stale_report_is_discarded() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn report_of_the_same_time_replaces_the_former_one() -> Result<()> {
+async fn report_of_the_same_time_is_dropped_and_answered_with_the_stored_one() -> Result<()> {
     let world = World::new().await?;
     let (cluster, _) = world.create("clusters", "Cluster", "one").await?;
     let whole_second = Timestamp::now().round(jiff::Unit::Second)?;
-    for available in ["False", "True"] {
+    let put = async |available: &str, time: Timestamp| {
         let mut body = report("dns", &json!(1), available, "False");
-        body["observed_time"] = json!(whole_second);
-        let stored = world.send("PUT", &format!("{cluster}/statuses"), &body).await?.expect(201)?;
-        ensure!(stored["conditions"][0]["status"] == available, "{stored}");
-    }
+        body["observed_time"] = json!(time);
+        world.send("PUT", &format!("{cluster}/statuses"), &body).await?.expect(201)
+    };
+    let stored = put("False", whole_second).await?;
+    ensure!(put("True", whole_second).await? == stored, "201 for what is lost");
+    let list = world.get(&format!("{cluster}/statuses")).await?.body;
+    ensure!(list["items"][0] == stored, "{list}");
+    let later = put("True", whole_second + SignedDuration::from_micros(1)).await?;
+    ensure!(later["conditions"][0]["status"] == "True", "{later}");
     Ok(())
 }
 
