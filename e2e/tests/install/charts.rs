@@ -21,6 +21,8 @@ const CHARTS: [&str; 5] = [
 const IMAGE: &str = "image.registry=r,image.repository=p,image.tag=1";
 const RABBITMQ: &str = "broker.type=rabbitmq,broker.rabbitmq.exchange=e,broker.rabbitmq.urlSecret.name=s";
 const FILES: &str = "adapterConfig.yaml=a: 1,adapterTaskConfig.yaml=b: 2";
+const ADAPTERS: &str = "config.adapters={a}";
+const SCHEME: &str = "api.auth.scheme=ServiceAccount";
 const READERS: &str = "access.existingSecret=s";
 const PROXY: &str = "access.sidecarPort=4180,sidecarContainers[0].name=proxy";
 const SIDECAR: &str = "access.sidecarPort=4180,sidecarContainers[0].name=proxy,config.access.user_header=X-User";
@@ -45,7 +47,7 @@ async fn render(chart: &str, values: &[&str]) -> Result<String> {
 #[tokio::test]
 #[ignore = "needs Helm: `e2e/tests/install/run`"]
 async fn chart_renders_or_says_what_is_missing() -> Result<()> {
-    let (adapter, console) = ("hyperfleet-adapter", "hyperfleet-console");
+    let (adapter, sweeper, console) = ("hyperfleet-adapter", "hyperfleet-sweeper", "hyperfleet-console");
     let minimal = [IMAGE, RABBITMQ, FILES];
     // The values, and a text of the manifests, or of the error behind `!`.
     let cases: &[(&str, &[&str], &str)] = &[
@@ -74,6 +76,18 @@ async fn chart_renders_or_says_what_is_missing() -> Result<()> {
             &[&minimal[..], &["adapterConfig.hyperfleetApi.auth.enabled=true"]].concat(),
             "audience: hyperfleet-api",
         ),
+        (
+            adapter,
+            &[
+                &minimal[..],
+                &[
+                    "adapterConfig.hyperfleetApi.auth.enabled=true",
+                    "adapterConfig.hyperfleetApi.auth.scheme=ServiceAccount",
+                ],
+            ]
+            .concat(),
+            "value: \"ServiceAccount\"",
+        ),
         (adapter, &[&minimal[..], &["networkPolicy.enabled=true"]].concat(), "kind: NetworkPolicy"),
         (adapter, &[&minimal[..], &["monitoring.serviceMonitor.enabled=true"]].concat(), "kind: ServiceMonitor"),
         (adapter, &[&minimal[..], &["monitoring.podMonitor.enabled=true"]].concat(), "podMetricsEndpoints"),
@@ -82,24 +96,27 @@ async fn chart_renders_or_says_what_is_missing() -> Result<()> {
         (adapter, &[&minimal[..], &["passes.existingSecret=s"]].concat(), "value: /etc/hyperfleet/passes/token"),
         (adapter, &[&minimal[..], &["passes.existingSecret=s,passes.key=k"]].concat(), "- key: k"),
         (adapter, &minimal, "name: release-hyperfleet-adapter-headless"),
-        ("hyperfleet-sweeper", &[IMAGE], "!config.adapters is required"),
+        (sweeper, &[IMAGE], "!config.adapters is required"),
+        (sweeper, &[IMAGE, ADAPTERS, "plan.existingSecret=s"], "token_file: /etc/hyperfleet/plan/token"),
+        (sweeper, &[IMAGE, ADAPTERS], "dry_run: true"),
         (
-            "hyperfleet-sweeper",
-            &[IMAGE, "config.adapters={a}", "plan.existingSecret=s"],
-            "token_file: /etc/hyperfleet/plan/token",
-        ),
-        ("hyperfleet-sweeper", &[IMAGE, "config.adapters={a}"], "dry_run: true"),
-        (
-            "hyperfleet-sweeper",
-            &[IMAGE, "config.adapters={a}", "ownershipPolicy.enabled=true,ownershipPolicy.serviceAccounts={f/a}"],
+            sweeper,
+            &[IMAGE, ADAPTERS, "ownershipPolicy.enabled=true,ownershipPolicy.serviceAccounts={f/a}"],
             "'system:serviceaccount:f:a', 'system:serviceaccount:fleet:release-hyperfleet-sweeper'",
         ),
-        ("hyperfleet-sweeper", &[IMAGE, "config.adapters={a}", "monitoring.prometheusRule.enabled=true"], "alert: "),
+        (sweeper, &[IMAGE, ADAPTERS, "monitoring.prometheusRule.enabled=true"], "alert: "),
+        (sweeper, &[IMAGE, ADAPTERS, "monitoring.dashboard.enabled=true"], "grafana_dashboard"),
+        (sweeper, &[IMAGE, ADAPTERS, "api.auth.enabled=true"], "audience: hyperfleet-api"),
+        (sweeper, &[IMAGE, ADAPTERS, "api.auth.enabled=true"], "token_file: /etc/hyperfleet/api/token"),
+        (sweeper, &[IMAGE, ADAPTERS, "api.auth.enabled=true"], "auth_scheme: Bearer"),
+        (sweeper, &[IMAGE, ADAPTERS, "api.existingSecret=s", SCHEME], "auth_scheme: ServiceAccount"),
         (
-            "hyperfleet-sweeper",
-            &[IMAGE, "config.adapters={a}", "monitoring.dashboard.enabled=true"],
-            "grafana_dashboard",
+            sweeper,
+            &[IMAGE, ADAPTERS, "api.existingSecret=s,config.api.auth_scheme=ServiceAccount"],
+            "auth_scheme: ServiceAccount",
         ),
+        (sweeper, &[IMAGE, ADAPTERS, "api.existingSecret=s,api.auth.enabled=true"], "!set one of api.existingSecret"),
+        (sweeper, &[IMAGE, ADAPTERS, "api.auth.scheme=Basic"], "!/api/auth/scheme"),
         ("hyperfleet-reconcile-metrics", &[IMAGE], "!database.existingSecret is required"),
         ("hyperfleet-reconcile-metrics", &[IMAGE, "database.existingSecret=s"], "password_file:"),
         (
@@ -128,6 +145,14 @@ async fn chart_renders_or_says_what_is_missing() -> Result<()> {
             "path: adapter-0",
         ),
         (console, &[IMAGE, READERS, "api.auth.enabled=true"], "audience: hyperfleet-api"),
+        (console, &[IMAGE, READERS, "api.auth.enabled=true", SCHEME], "auth_scheme: ServiceAccount"),
+        (console, &[IMAGE, READERS, "api.existingSecret=s", SCHEME], "auth_scheme: ServiceAccount"),
+        (
+            console,
+            &[IMAGE, READERS, "api.existingSecret=s,config.api.auth_scheme=ServiceAccount"],
+            "auth_scheme: ServiceAccount",
+        ),
+        (console, &[IMAGE, READERS, "api.auth.scheme=Basic"], "!/api/auth/scheme"),
         (console, &[IMAGE, READERS, "networkPolicy.enabled=true"], "- port: pages"),
         (console, &[IMAGE, READERS, "ingress.enabled=true,ingress.host=console.example.com"], "kind: Ingress"),
         (console, &[IMAGE, READERS, "monitoring.serviceMonitor.enabled=true"], "kind: ServiceMonitor"),

@@ -54,7 +54,7 @@ token_file: /etc/hyperfleet/tokens/{{ .token }}
 {{- $_ := set $config "access" (merge (dict "token_file" "/etc/hyperfleet/tokens/access") (default dict $config.access)) }}
 {{- end }}
 {{- if or .Values.api.existingSecret .Values.api.auth.enabled }}
-{{- $_ := set $config "api" (merge (dict "token_file" "/etc/hyperfleet/tokens/api") (default dict $config.api)) }}
+{{- $_ := set $config "api" (merge (dict "token_file" "/etc/hyperfleet/tokens/api") (default dict $config.api) (dict "auth_scheme" .Values.api.auth.scheme)) }}
 {{- end }}
 {{- range $name, $values := dict "exporter" .Values.exporter "sweeper" .Values.sweeper }}
 {{- if $values.url }}

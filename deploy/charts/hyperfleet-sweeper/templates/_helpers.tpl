@@ -5,6 +5,12 @@
 {{- $_ := set $config "health" (dict "listen" (printf ":%v" .Values.ports.health)) }}
 {{- $_ := set $config "metrics" (dict "listen" (printf ":%v" .Values.ports.metrics)) }}
 {{- $_ := set $config "lease" (merge (dict "namespace" .Release.Namespace) (default dict $config.lease) (dict "name" (include "common.fullname" .))) }}
+{{- if and .Values.api.existingSecret .Values.api.auth.enabled }}
+{{- fail "set one of api.existingSecret and api.auth.enabled" }}
+{{- end }}
+{{- if or .Values.api.existingSecret .Values.api.auth.enabled }}
+{{- $_ := set $config "api" (merge (dict "token_file" "/etc/hyperfleet/api/token") (default dict $config.api) (dict "auth_scheme" .Values.api.auth.scheme)) }}
+{{- end }}
 {{- if .Values.signingKeys }}
 {{- $files := list }}
 {{- range $index, $key := .Values.signingKeys }}
