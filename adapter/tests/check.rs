@@ -445,4 +445,5 @@ fn explain_and_graph_show_the_objects_of_a_bundle() {
     let name = name.trim_end_matches(" (v1 ConfigMap)");
     let graph = run(&format!("--graph={name}"));
     assert!(graph.contains("Its objects, in waves.") && graph.contains("purge after wave -1"), "{graph}");
+    assert!(graph.contains("| R6 | not wanted |"), "{graph}");
 }

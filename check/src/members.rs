@@ -9,8 +9,9 @@ use lifecycle_core::bundle::order::managed::ManagedTypes;
 use lifecycle_core::bundle::order::webhooks::Services;
 use lifecycle_core::bundle::order::{Place, Wave, waves};
 use lifecycle_core::bundle::policy::Policies;
+use lifecycle_core::bundle::siblings::Claim;
 use lifecycle_core::bundle::table::{Found, Intent, Row, Situation, Wanted, decide};
-use lifecycle_core::task::{Bundle, KnownObject, Resource};
+use lifecycle_core::task::{Bundle, KnownObject, Resource, Task, TransportKind};
 
 /// What the objects of one bundle can come to.
 #[derive(Debug)]
@@ -36,15 +37,15 @@ pub struct Step {
     pub objects: Vec<String>,
 }
 
-/// What the objects of a resource's bundle can come to; none for a resource without one.
+/// What the objects of the bundle of the resource at `index` can come to; none for a resource without one.
 #[must_use]
-pub fn members(resource: &Resource) -> Option<Members> {
-    let bundle = resource.bundle.as_ref()?;
+pub fn members(task: &Task, index: usize) -> Option<Members> {
+    let bundle = task.resources[index].bundle.as_ref()?;
     let managed: ManagedTypes = bundle.types().cloned().collect();
     let (kept, going): (Vec<&KnownObject>, Vec<_>) =
         bundle.known.iter().partition(|object| object.settings.policies.delete.keeps(Intent::Delete));
     Some(Members {
-        rows: rows(resource, bundle),
+        rows: rows(task, index, bundle),
         application: application(&bundle.known, &managed),
         deletion: deletion(going, &managed),
         kept: names(kept),
@@ -114,20 +115,20 @@ fn names(objects: Vec<&KnownObject>) -> Vec<String> {
 
 /// The rows that objects with these policies reach. Those of objects that only an event decides count with the bundle's
 /// policies, and may serve once.
-fn rows(resource: &Resource, bundle: &Bundle) -> BTreeSet<Row> {
+fn rows(task: &Task, index: usize, bundle: &Bundle) -> BTreeSet<Row> {
     let known = bundle.known.iter().map(|object| (object.settings.policies, object.settings.purge_order.is_some()));
     let others = bundle.has_others.then_some((bundle.policies, true));
-    let gates = &resource.gates;
     let intents = [
         Some(Intent::Apply),
-        gates.delete.is_some().then_some(Intent::Delete),
+        task.resources[index].gates.delete.is_some().then_some(Intent::Delete),
         // A person may disown the parent, whatever the gates are.
         Some(Intent::Disown),
     ];
+    let intents: Vec<_> = intents.into_iter().flatten().map(|intent| (intent, claims(task, index, intent))).collect();
     let mut rows = BTreeSet::new();
     for (policies, serves_once) in known.chain(others) {
-        for intent in intents.into_iter().flatten() {
-            for situation in situations(intent, policies, serves_once) {
+        for (intent, claims) in &intents {
+            for situation in situations(*intent, policies, serves_once, claims) {
                 rows.insert(decide(&situation).0);
             }
         }
@@ -135,8 +136,23 @@ fn rows(resource: &Resource, bundle: &Bundle) -> BTreeSet<Row> {
     rows
 }
 
+/// What the planner can hear of the other entries about an object that the bundle has no use for. A bundle that is deleted asks only
+/// other bundles, and does not wait for one of which nothing is known.
+fn claims(task: &Task, index: usize, intent: Intent) -> Vec<Claim> {
+    let (by, unknown) = (Claim::By(String::new()), Claim::Unknown(String::new()));
+    let mut others = task.resources.iter().enumerate().filter(|(other, _)| *other != index).map(|(_, other)| other);
+    let is_here = |other: &Resource| matches!(other.transport, TransportKind::Kubernetes);
+    match intent {
+        Intent::Apply if others.any(|other| other.bundle.is_some() || is_here(other) && !other.only_reads()) => {
+            vec![by, unknown]
+        }
+        Intent::Delete if others.any(|other| other.bundle.is_some()) => vec![by],
+        Intent::Apply | Intent::Delete | Intent::Disown => Vec::new(),
+    }
+}
+
 /// Every situation of an object with these policies that differs for the table.
-fn situations(intent: Intent, policies: Policies, serves_once: bool) -> Vec<Situation<'static>> {
+fn situations(intent: Intent, policies: Policies, serves_once: bool, claims: &[Claim]) -> Vec<Situation<'_>> {
     let (digest, other) = ("a~a", "b~b");
     let member = |digest, is_terminating| Found::Member { digest, is_terminating, delete: policies.delete };
     let held = |owner, is_terminating| Found::Other { owner, is_terminating };
@@ -173,8 +189,11 @@ fn situations(intent: Intent, policies: Policies, serves_once: bool) -> Vec<Situ
             if is_unknown || wanted.is_some() && intent != Intent::Apply {
                 continue;
             }
-            // What other entries want is left out: this looks at one entry alone.
-            all.extend(waits.map(|waits_for| Situation { intent, wanted, found, waits_for, claim: None }));
+            // The other entries are asked only about what is not wanted.
+            let claims = claims.iter().map(Some).filter(|_| wanted.is_none()).chain([None]);
+            all.extend(
+                claims.flat_map(|claim| waits.map(|waits_for| Situation { intent, wanted, found, waits_for, claim })),
+            );
         }
     }
     all
@@ -184,20 +203,28 @@ fn situations(intent: Intent, policies: Policies, serves_once: bool) -> Vec<Situ
 mod tests {
     #![expect(clippy::panic, reason = "tests")]
 
-    use lifecycle_core::task::Task;
     use lifecycle_core::task::compile::{Surroundings, compile};
 
     use super::*;
 
     fn task(bundle: &str, lifecycle: &str) -> Task {
-        let text = format!("resources:\n  - name: set\n    bundle:\n{bundle}    lifecycle: {{{lifecycle}}}\n");
+        beside("", bundle, lifecycle)
+    }
+
+    /// A task with a bundle behind other entries.
+    fn beside(others: &str, bundle: &str, lifecycle: &str) -> Task {
+        let text = format!("resources:\n{others}  - name: set\n    bundle:\n{bundle}    lifecycle: {{{lifecycle}}}\n");
         let surroundings = Surroundings { read: &|file| Err(format!("no file {file}")), environment: &|_| None };
         let compiled = compile("task.yaml", &text, &surroundings);
         compiled.task.unwrap_or_else(|| panic!("{text}\n{}", compiled.diagnostics))
     }
 
+    fn last(task: &Task) -> Option<Members> {
+        members(task, task.resources.len() - 1)
+    }
+
     fn numbers(task: &Task) -> String {
-        let rows = task.resources.first().and_then(members).map(|members| members.rows).unwrap_or_default();
+        let rows = last(task).map(|members| members.rows).unwrap_or_default();
         rows.into_iter().map(Row::number).collect::<Vec<_>>().join(" ")
     }
 
@@ -213,6 +240,51 @@ mod tests {
         assert_eq!(numbers(&task(&once, "")), "D1 D2 R3 R4 R6 A4 A5 A6 A8 A9 A11 A12 A13");
     }
 
+    const DELETE: &str = "delete: {when: {expression: \"true\"}}";
+
+    #[test]
+    fn object_is_handed_over_where_another_entry_may_want_it() {
+        let entry = |more: &str| {
+            format!(
+                "  - name: other\n    manifest: {{apiVersion: v1, kind: ConfigMap, metadata: {{name: b, namespace: m}}}}\n    discovery: {{by_name: b, namespace: m}}\n{more}"
+            )
+        };
+        let bundle = format!("  - name: other\n    bundle:\n{}", MAP.replace("name: a", "name: b"));
+        let reads = entry("    lifecycle: {apply: {when: {expression: \"false\"}}}\n");
+        let remote = "  - name: other\n    transport: {client: maestro, maestro: {target_cluster: c}}\n    manifest: {apiVersion: work.open-cluster-management.io/v1, kind: ManifestWork, metadata: {name: w}, spec: {}}\n    discovery: {by_name: w}\n";
+        let cases = [
+            ("no other entry", String::new(), ""),
+            ("an entry", entry(""), "R3a R3b"),
+            ("a bundle", bundle, "R3a R3b"),
+            ("an entry that only reads", reads, ""),
+            ("an entry for another cluster", remote.to_owned(), ""),
+        ];
+        for (name, others, expected) in cases {
+            let rows = numbers(&beside(&others, MAP, ""));
+            let handed: Vec<_> = rows.split(' ').filter(|row| row.starts_with("R3") && row.len() == 3).collect();
+            assert_eq!(handed.join(" "), expected, "{name}: {rows}");
+        }
+        let claims_of = |others: &str, intent| claims(&beside(others, MAP, DELETE), 1, intent).len();
+        assert_eq!(claims_of(&entry(""), Intent::Delete), 0, "a bundle that goes waits for bundles alone");
+    }
+
+    #[test]
+    fn documented_rows_are_those_that_some_bundle_reaches() {
+        let page =
+            include_str!("../../docs/bundles.md").lines().skip_while(|line| !line.starts_with("| row |")).skip(2);
+        let table =
+            page.take_while(|line| line.starts_with('|')).filter_map(|line| line.trim_matches('|').split('|').next());
+        // What is neither wanted nor a member is not looked for.
+        let documented: BTreeSet<&str> = table.map(str::trim).filter(|row| !["R1", "R2"].contains(row)).collect();
+        let other = format!("  - name: other\n    bundle:\n{}", MAP.replace("name: a", "name: b"));
+        let text = "      manifests: [\"{{ if true }}{{ end }}\"]\n";
+        let policies = ["delete: orphan", "update: recreate", "reconcile: once, adoption: always"];
+        let bundles = policies.map(|policies| format!("      policies: {{{policies}}}\n{text}"));
+        let reached = bundles.iter().filter_map(|bundle| last(&beside(&other, bundle, DELETE)));
+        let reached: BTreeSet<&str> = reached.flat_map(|members| members.rows).map(Row::number).collect();
+        assert_eq!(reached, documented);
+    }
+
     #[test]
     fn waves_are_those_of_known_objects() {
         let object = |name: &str, annotations: &str| {
@@ -224,7 +296,7 @@ mod tests {
         let bundle =
             format!("      manifests:\n{job}{}        - \"{{{{ if true }}}}{{{{ end }}}}\"\n", object("second", ""));
         let task = task(&bundle, "delete: {when: {expression: \"true\"}}");
-        let Some(members) = task.resources.first().and_then(members) else { panic!("a bundle") };
+        let Some(members) = last(&task) else { panic!("a bundle") };
         let told = |steps: &[Step]| {
             let told = steps.iter().map(|step| format!("{}: {}", step.name, step.objects.join(", ")));
             told.collect::<Vec<_>>().join("; ")

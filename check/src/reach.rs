@@ -18,9 +18,13 @@ use std::collections::BTreeMap;
 use self::explore::Explored;
 use self::situations::Situation;
 use self::tree::Tree;
+use crate::gate_values::Own;
+use crate::members::{Members, members};
 use lifecycle_core::decision::Decision;
 use lifecycle_core::row::Row;
 use lifecycle_core::task::{Resource, Task};
+use lifecycle_language::cel::{Expression, Presence};
+use lifecycle_language::resource_reads::ResourceReads;
 
 /// The rows and decisions that one resource can reach.
 #[derive(Debug)]
@@ -31,6 +35,8 @@ pub struct Reach<'t> {
     pub rows: Vec<Reached>,
     /// The first question of the tree that leads to the rows.
     pub root: Step,
+    /// What the objects of the resource's bundle can come to; none for a resource without one.
+    pub members: Option<Members>,
 }
 
 /// One step on the way through the decision table: a question, or the row that decides.
@@ -104,33 +110,50 @@ pub fn reach(task: &Task) -> Vec<Reach<'_>> {
         .filter_map(|(index, resource)| {
             let runs = Explored::of(task, index).runs(&situations);
             let mut tree = Tree::new(runs.first()?.end);
-            let mut rows = BTreeMap::new();
+            let mut rows = Rows::new();
             for run in runs {
-                let decisions: &mut Vec<_> = rows.entry(run.end.row).or_default();
-                let decision = (run.end.decision, run.end.reason);
-                if !decisions.contains(&decision) {
-                    decisions.push(decision);
-                }
+                add(&mut rows, run.end);
                 tree.insert(run);
             }
+            let own = Own::of(task, resource);
             let gates = &resource.gates;
-            let removing = gates.delete.iter().map(|delete| &delete.when).chain(&gates.orphan);
+            let mut removing = gates.delete.iter().map(|delete| &delete.when).chain(&gates.orphan);
             let holds_of_nothing = rows.contains_key(&Row::AlreadyAbsent) || rows.contains_key(&Row::NothingToDisown);
-            if holds_of_nothing && removing.into_iter().any(|gate| !gate.resource_reads().is_empty()) {
-                // Such a gate need not hold about an object that is then found at a former place: that object waits.
-                let decisions = rows.entry(Row::Deleting).or_default();
-                let waits = ("wait", "Deleting");
-                if !decisions.contains(&waits) {
-                    decisions.insert(0, waits);
-                }
+            if holds_of_nothing && removing.any(|gate| can_change(&own, gate)) {
+                // The gate need not hold about an object that is then found at a former place.
+                let runs = Explored::of(task, index).at_former_places().runs(&situations);
+                runs.iter().for_each(|run| add(&mut rows, run.end));
             }
             let rows = rows.into_iter().map(|(row, mut decisions)| {
                 decisions.sort_by_key(|(decision, _)| *decision == "fail");
                 Reached { row, decisions }
             });
-            Some(Reach { resource, rows: rows.collect(), root: tree.into_step() })
+            let members = members(task, index);
+            Some(Reach { resource, rows: rows.collect(), root: tree.into_step(), members })
         })
         .collect()
+}
+
+type Rows = BTreeMap<Row, Vec<(&'static str, &'static str)>>;
+
+fn add(rows: &mut Rows, end: End) {
+    let decisions = rows.entry(end.row).or_default();
+    let decision = (end.decision, end.reason);
+    if !decisions.contains(&decision) {
+        decisions.push(decision);
+    }
+}
+
+/// Whether a gate that holds while nothing is found need not hold once something is: it reads another resource, which may have been
+/// written meanwhile, or what it reads of its own object can keep it from holding.
+fn can_change(own: &Own<'_>, gate: &Expression) -> bool {
+    match gate.resource_reads() {
+        ResourceReads::Any => true,
+        ResourceReads::Only(names) if names.is_empty() => false,
+        ResourceReads::Only(names) => {
+            names.iter().any(|name| *name != own.resource.name) || own.possible(gate, Presence::Present).does_not_hold
+        }
+    }
 }
 
 #[cfg(test)]

@@ -225,6 +225,14 @@ pub struct Resource {
     pub bundle: Option<Bundle>,
 }
 
+impl Resource {
+    /// Whether the entry is there to read an object that another one keeps.
+    #[must_use]
+    pub fn only_reads(&self) -> bool {
+        self.gates.apply.as_ref().is_some_and(|apply| apply.source().trim() == "false")
+    }
+}
+
 /// Many objects that one resource keeps as a set.
 #[derive(Debug)]
 pub struct Bundle {

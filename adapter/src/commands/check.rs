@@ -79,8 +79,8 @@ fn machine_readable(diagnostics: &Diagnostics, task: Option<&Task>, graph: &Grap
             let mut value = explanation::value(&reach);
             if *graph != Graph::None {
                 value["graph"] = Value::from(graph::flowchart(&reach));
-                if let Some(members) = lifecycle_check::members::members(reach.resource) {
-                    value["members"]["graph"] = Value::from(graph::waves(&members));
+                if let Some(members) = &reach.members {
+                    value["members"]["graph"] = Value::from(graph::waves(members));
                 }
                 value["waits"] = crate::order::value(&order);
             }

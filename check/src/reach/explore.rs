@@ -48,6 +48,8 @@ pub(super) struct Explored<'t> {
     /// Whether a resource comes before this one: any resource can fail, and then stops later ones.
     has_earlier: bool,
     others_can_be_disowned: bool,
+    /// Whether the versions are those that only the search for a deletion finds, at any place.
+    is_former: bool,
 }
 
 impl<'t> Explored<'t> {
@@ -55,14 +57,21 @@ impl<'t> Explored<'t> {
         let resource = &task.resources[index];
         let found = Found::of(task, resource);
         let others_can_be_disowned = task.others_can_be_disowned(index);
-        Self { own: Own::of(task, resource), found, has_earlier: index > 0, others_can_be_disowned }
+        Self { own: Own::of(task, resource), found, has_earlier: index > 0, others_can_be_disowned, is_former: false }
+    }
+
+    /// The same resource, with versions that only the search for a deletion finds.
+    pub(super) fn at_former_places(mut self) -> Self {
+        (self.found.is_single, self.found.is_named, self.is_former) = (false, false, true);
+        self
     }
 
     /// Every run, over all situations that fit the resource.
     pub(super) fn runs(&self, situations: &[Situation]) -> Vec<Run> {
         let mut runs = Vec::new();
         let mut answers = Answers::new();
-        for situation in situations.iter().filter(|situation| situation.fits(&self.found)) {
+        let fits = |situation: &&Situation| situation.fits(&self.found) && (!self.is_former || situation.is_owned());
+        for situation in situations.iter().filter(fits) {
             let mut script = Some(Vec::new());
             while let Some(choices) = script {
                 let mut explorer = Explorer::new(self, &mut answers, situation.versions(), choices);
@@ -107,7 +116,8 @@ impl<'e, 't> Explorer<'e, 't> {
     }
 
     fn run(&mut self, situation: &Situation) -> End {
-        let Decided { row, decision } = decide(&situation.seen(), self);
+        let decided = decide(&situation.seen(), self);
+        let Decided { row, decision } = if self.explored.is_former { decided.of_former() } else { decided };
         let mut requirements = Requirement::of(&decision).iter();
         match requirements.find_map(|requirement| self.require(*requirement).err()) {
             Some(failure) => End::of(row, &refused(decision, failure)),

@@ -82,6 +82,11 @@ impl Situation {
             && (!found.is_named || versions.iter().all(|version| version.name() == NAME))
     }
 
+    /// Whether versions were found that an adapter wrote.
+    pub(super) fn is_owned(&self) -> bool {
+        !self.is_foreign && !self.versions().is_empty()
+    }
+
     /// The versions; empty if they could not be read.
     pub(super) fn versions(&self) -> &[Version] {
         self.versions.as_deref().unwrap_or_default()

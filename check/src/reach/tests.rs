@@ -80,7 +80,17 @@ fn reach_lists_only_rows_that_an_event_can_reach() {
         (
             "an orphan gate of what is there, perhaps another one's",
             text("", BY_LABELS, &gate("orphan", "has(resources.job)")),
-            "2 3 4 6 9 12 | 1",
+            "2 3 4 9 12 | 1",
+        ),
+        (
+            "an orphan gate of what is not there, and of an event",
+            text("", BY_NAME, &gate("orphan", "x || !has(resources.job)")),
+            "2 3 4 6 9 13 17 19 | 1",
+        ),
+        (
+            "an orphan gate of another resource",
+            text(EARLIER, BY_NAME, &gate("orphan", "!has(resources.earlier)")),
+            "2 3 4 6 7a 9 12 13 17 19 | 1",
         ),
         ("a when", text("", BY_NAME, "    when: {expression: x}\n"), "2 8 9 12 13 17 19 | 1"),
         (
@@ -178,6 +188,20 @@ fn each_row_lists_its_decisions_with_their_reasons() {
     for (text, row, expected) in cases {
         assert_eq!(of(&text, row), expected, "{row}\n{text}");
     }
+}
+
+#[test]
+fn decisions_about_versions_at_former_places_are_listed() {
+    let waits = |delete: &str| {
+        let gates = format!(
+            "    lifecycle: {{delete: {{when: {{expression: \"{delete}\"}}}}, recreate: {{when: {{expression: x}}}}}}\n"
+        );
+        let task = task(&text("", BY_NAME, &gates));
+        let recreated = reach(&task).remove(0).rows.into_iter().find(|reached| reached.row == Row::Recreate).unwrap();
+        recreated.decisions.contains(&("wait", "Terminating"))
+    };
+    assert!(waits("!has(resources.job)"), "two versions, of which one goes, are found only by the search");
+    assert!(!waits("x == 'gone'"), "what is found by then goes, too");
 }
 
 #[test]

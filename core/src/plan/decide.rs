@@ -30,6 +30,31 @@ pub struct Decided {
     pub decision: Decision,
 }
 
+impl Decided {
+    /// The decision in the place of this one about versions that only the search for a deletion found: rows that delete or disown may
+    /// write them, and others wait.
+    #[must_use]
+    pub fn of_former(self) -> Self {
+        match self.decision {
+            Decision::Create
+            | Decision::CreateVersion(_)
+            | Decision::Update { .. }
+            | Decision::Patch(_)
+            | Decision::Recreate { .. }
+            | Decision::Resend(Resent::Content)
+            | Decision::Skip(SkipReason::SameGeneration(_)) => {
+                Self { row: Row::Deleting, decision: Decision::Wait(WaitReason::Deleting) }
+            }
+            Decision::Disown(_)
+            | Decision::Delete
+            | Decision::Resend(Resent::Deletion)
+            | Decision::Wait(_)
+            | Decision::Skip(_)
+            | Decision::Fail(_) => self,
+        }
+    }
+}
+
 /// Decides about one resource. `docs/lifecycle.md` describes the rows.
 pub fn decide(seen: &Seen<'_>, questions: &mut dyn Questions) -> Decided {
     let mut row = Row::Unknown;

@@ -18,7 +18,7 @@ use super::gates::Examination;
 use super::observed::put;
 use super::{Planner, Read};
 use crate::bundle::applyset;
-use crate::decision::{Decision, DisownReason, Resent, SkipReason, WaitReason};
+use crate::decision::{Decision, DisownReason, SkipReason};
 use crate::id::is_same_kind;
 use crate::keys;
 use crate::labels::is_label_value;
@@ -27,7 +27,6 @@ use crate::observation::{Observation, Query, QueryBy, Version};
 use crate::outcome::GateAnswer;
 use crate::ownership::Owned;
 use crate::proof::Claim;
-use crate::row::Row;
 use crate::warning::{Warning, WarningReason};
 use lifecycle_language::scope::Scope;
 
@@ -269,23 +268,7 @@ impl Planner<'_> {
         if !self.slots[self.position()].former.is_found() {
             return decided;
         }
-        match decided.decision {
-            Decision::Create
-            | Decision::CreateVersion(_)
-            | Decision::Update { .. }
-            | Decision::Patch(_)
-            | Decision::Recreate { .. }
-            | Decision::Resend(Resent::Content)
-            | Decision::Skip(SkipReason::SameGeneration(_)) => {
-                Decided { row: Row::Deleting, decision: Decision::Wait(WaitReason::Deleting) }
-            }
-            Decision::Disown(_)
-            | Decision::Delete
-            | Decision::Resend(Resent::Deletion)
-            | Decision::Wait(_)
-            | Decision::Skip(_)
-            | Decision::Fail(_) => decided,
-        }
+        decided.of_former()
     }
 }
 

@@ -14,7 +14,7 @@ use crate::bundle::table::Intent;
 use crate::observation::Observation;
 use crate::outcome::GateAnswer;
 use crate::task::kinds::is_namespaced;
-use crate::task::{Bundle, Resource, TransportKind};
+use crate::task::{Bundle, TransportKind};
 use lifecycle_language::scope::Scope;
 
 impl Planner<'_> {
@@ -31,7 +31,7 @@ impl Planner<'_> {
         let is_going = intent == Intent::Delete;
         let wants = match (&resource.bundle, &resource.transport) {
             (Some(bundle), _) => self.identities(index, bundle, scope),
-            (None, TransportKind::Kubernetes) if !is_going && !only_reads(resource) => self.identity(index, scope),
+            (None, TransportKind::Kubernetes) if !is_going && !resource.only_reads() => self.identity(index, scope),
             (None, TransportKind::Kubernetes | TransportKind::Maestro { .. }) => return None,
         };
         let none = || Ok(HashSet::new());
@@ -82,9 +82,4 @@ impl Planner<'_> {
         let kind = GroupKind::new(&kind.group, &kind.kind);
         Ok([Identity { kind, namespace, name: identity.name().to_owned() }].into())
     }
-}
-
-/// Whether an entry is there to read an object that another one keeps.
-fn only_reads(resource: &Resource) -> bool {
-    resource.gates.apply.as_ref().is_some_and(|apply| apply.source().trim() == "false")
 }

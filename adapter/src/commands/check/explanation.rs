@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use lifecycle_check::members::{Members, Step, members};
+use lifecycle_check::members::{Members, Step};
 use lifecycle_check::reach::{Reach, Reached};
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ pub(super) fn text(reach: &Reach<'_>) -> String {
     for reached in &reach.rows {
         let _ = writeln!(text, "  {:>3}  {}: {}", reached.row.number(), reached.row.condition(), outcomes(reached));
     }
-    members(reach.resource).iter().for_each(|members| text.push_str(&of_members(members)));
+    reach.members.iter().for_each(|members| text.push_str(&of_members(members)));
     text
 }
 
@@ -54,7 +54,7 @@ pub(super) fn value(reach: &Reach<'_>) -> Value {
                 .collect::<Vec<_>>(),
         })
     });
-    let members = members(reach.resource).map(|members| {
+    let members = reach.members.as_ref().map(|members| {
         let steps = |steps: &[Step]| {
             steps.iter().map(|step| json!({ "name": step.name, "objects": step.objects })).collect::<Vec<_>>()
         };

@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use lifecycle_check::members::{Members, members};
+use lifecycle_check::members::Members;
 use lifecycle_check::reach::{Asks, End, Question, Reach, Step};
 use lifecycle_core::task::Resource;
 
@@ -23,8 +23,12 @@ pub(super) fn page(reach: &Reach<'_>) -> String {
         kind.api_version(),
         flowchart(reach)
     );
-    if let Some(members) = members(resource) {
-        let _ = write!(page, "\nIts objects, in waves.\n\n```mermaid\n{}```\n", waves(&members));
+    if let Some(members) = &reach.members {
+        let _ = write!(page, "\nIts objects, in waves.\n\n```mermaid\n{}```\n", waves(members));
+        page.push_str("\nWhat can become of each of them: the first row that matches decides.\n\n| row | condition |\n| --- | --- |\n");
+        for row in &members.rows {
+            let _ = writeln!(page, "| {} | {} |", row.number(), row.condition());
+        }
     }
     page
 }
