@@ -15,16 +15,15 @@ use k8s_openapi::api::networking::v1::{Ingress, NetworkPolicy};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use lifecycle_check::manifests::manifests;
 use lifecycle_config::diagnostics::{Diagnostics, Severity};
-use lifecycle_config::document::scalar::Tag;
-use lifecycle_config::document::{Content, Document, Node as Written, Path, Segment as Step};
-use lifecycle_core::bundle::render::is_list;
+use lifecycle_config::document::{Document, Path};
 use lifecycle_core::merge_keys::equal_keys;
 use lifecycle_core::object_ref::ObjectRef;
-use lifecycle_core::task::{Manifest, Task};
+use lifecycle_core::task::Task;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::Value;
 use serde_path_to_error::Segment;
 
 /// How many faults of one object are looked for.
@@ -202,99 +201,50 @@ fn describe(value: &Value) -> &'static str {
 #[must_use]
 pub fn lint(task: &Task, document: &Document) -> Diagnostics {
     let mut diagnostics = Diagnostics::default();
-    for (index, resource) in task.resources.iter().enumerate() {
-        let path = Path::root().key("resources").index(index);
-        let kind = &resource.kind;
-        let patches = (0..resource.gates.patches.len())
-            .map(|index| path.key("lifecycle").key("patch").index(index).key("document"));
-        let manifest = matches!(resource.manifest, Manifest::Inline(_)).then(|| path.key("manifest"));
-        for path in manifest.into_iter().chain(patches) {
-            let Some(written) = document.node(&path) else { continue };
-            let mut specimen = specimen(written);
-            specimen["apiVersion"] = Value::from(kind.api_version());
-            specimen["kind"] = Value::from(kind.kind.as_str());
-            report(&specimen, &path, document, &mut diagnostics);
+    for object in manifests(task) {
+        // A text with templates may get other values than their sources.
+        let specimen = object.tree.specimen();
+        if object.is_inline() || object.tree.templates().is_empty() {
+            let at = |path: &Path| object.at(document, path);
+            // The place of a field in a text is that of the whole text.
+            let field = |path: &Path| {
+                if object.is_inline() { String::new() } else { format!("{}{path} ", object.subject()) }
+            };
+            report(&specimen, at, field, document, &mut diagnostics);
         }
-        let of_bundle =
-            resource.bundle.iter().flat_map(|bundle| bundle.manifests.iter().zip(&bundle.drafts).enumerate());
-        for (index, (manifest, drafts)) in of_bundle {
-            let path = path.key("bundle").key("manifests").index(index);
-            match (manifest, document.node(&path)) {
-                (Manifest::Text(_), _) => {
-                    for draft in drafts.iter().flatten() {
-                        report_in_text(&draft.object, &path, document, &mut diagnostics);
-                    }
-                }
-                (Manifest::Inline(_), Some(written)) => {
-                    report_all(&specimen(written), &path, document, &mut diagnostics);
-                }
-                (Manifest::Inline(_), None) => {}
-            }
+    }
+    for (index, resource) in task.resources.iter().enumerate() {
+        for (patch_index, patch) in resource.gates.patches.iter().enumerate() {
+            let place = Path::of_keys("resources").index(index).key("lifecycle").key("patch").index(patch_index);
+            let place = place.key("document");
+            let mut specimen = patch.document.specimen();
+            specimen["apiVersion"] = Value::from(resource.kind.api_version());
+            specimen["kind"] = Value::from(resource.kind.kind.as_str());
+            report(&specimen, |path| place.join(path), |_| String::new(), document, &mut diagnostics);
         }
     }
     diagnostics
 }
 
-/// Reports the fields of an object of a bundle, and of each item of a `List`.
-fn report_all(object: &Value, path: &Path, document: &Document, diagnostics: &mut Diagnostics) {
-    match object.get("items").and_then(Value::as_array).filter(|_| is_list(object)) {
-        Some(items) => {
-            let path = path.key("items");
-            let items = items.iter().enumerate();
-            items.for_each(|(index, item)| report_all(item, &path.index(index), document, diagnostics));
-        }
-        None => report(object, path, document, diagnostics),
-    }
-}
-
-/// Reports the fields of an object in a text without templates, at the place of the text.
-fn report_in_text(object: &Value, place: &Path, document: &Document, diagnostics: &mut Diagnostics) {
-    report_equal_keys(object, place, document, diagnostics);
-    for fault in faults(object) {
-        let (path, is, wanted) = (&fault.path, describe(&fault.value), &fault.wanted);
-        let object = ObjectRef::of(object);
-        let message = format!("{object}: {path} is {is}, and Kubernetes wants {wanted}: it refuses the object");
-        let diagnostic = || document.diagnostic(Severity::Error, place, message, help(&fault));
-        diagnostics.push_with(Severity::Error, diagnostic);
-    }
-}
-
-/// Warns of elements that a server cannot tell apart. Files of the Go adapter may have them, so that it is no error.
-fn report_equal_keys(object: &Value, place: &Path, document: &Document, diagnostics: &mut Diagnostics) {
+/// Reports the fields of an object, and elements that a server cannot tell apart. Files of the Go adapter may have such elements,
+/// so that they are no error.
+fn report(
+    object: &Value,
+    at: impl Fn(&Path) -> Path,
+    field: impl Fn(&Path) -> String,
+    document: &Document,
+    diagnostics: &mut Diagnostics,
+) {
     if let Some(equal) = equal_keys(object) {
         let message = format!("{}: {equal}", ObjectRef::of(object));
-        let diagnostic = || document.diagnostic(Severity::Warning, place, message, None);
+        let diagnostic = || document.diagnostic(Severity::Warning, &at(&Path::root()), message, None);
         diagnostics.push_with(Severity::Warning, diagnostic);
     }
-}
-
-fn report(object: &Value, path: &Path, document: &Document, diagnostics: &mut Diagnostics) {
-    report_equal_keys(object, path, document, diagnostics);
     for fault in faults(object).iter().filter(|fault| is_certain(fault)) {
-        let at = fault.path.segments().iter().fold(path.clone(), |path, step| match step {
-            Step::Key(key) => path.key(key),
-            Step::Index(index) => path.index(*index),
-        });
         let (is, wanted) = (describe(&fault.value), &fault.wanted);
-        let message = format!("is {is}, and Kubernetes wants {wanted}: it refuses the object");
-        let diagnostic = || document.diagnostic(Severity::Error, &at, message, help(fault));
+        let message = format!("{}is {is}, and Kubernetes wants {wanted}: it refuses the object", field(&fault.path));
+        let diagnostic = || document.diagnostic(Severity::Error, &at(&fault.path), message, help(fault));
         diagnostics.push_with(Severity::Error, diagnostic);
-    }
-}
-
-/// The value that a manifest's node renders to, with its templates as they are, and a value of the type of a tag in
-/// place of a template behind that tag.
-fn specimen(written: &Written) -> Value {
-    match &written.content {
-        Content::Scalar(scalar) if scalar.text.contains("{{") => match scalar.tag {
-            Some(Tag::Int) => json!(1),
-            Some(Tag::Float) => json!(1.5),
-            Some(Tag::Bool) => json!(true),
-            Some(Tag::Null | Tag::Text) | None => Value::from(scalar.text.as_str()),
-        },
-        Content::Scalar(_) => written.to_value(),
-        Content::List(items) => items.iter().map(specimen).collect(),
-        Content::Map(entries) => entries.iter().map(|entry| (entry.key.clone(), specimen(&entry.value))).collect(),
     }
 }
 

@@ -6,12 +6,15 @@
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use lifecycle_config::decode::suggest;
 use lifecycle_core::api_call::{ApiCall, Method};
-use lifecycle_core::task::{CaptureSource, Param, ParamSource, Precondition, Task};
+use lifecycle_core::condition;
+use lifecycle_core::task::{CaptureSource, Condition, Operator, Param, ParamSource, Precondition, Task};
 use lifecycle_language::cel::{AbstractValue, Expression, Fact, Possible, Presence};
+use lifecycle_language::scope::Scope;
 
 use crate::gate_values::definition;
 
@@ -174,6 +177,28 @@ impl<'t> Facts<'t> {
     fn value(&self, expression: &Expression, entries: &dyn Fn(&str) -> Presence) -> AbstractValue {
         let facts = |name: &str| self.variables.get(name).cloned();
         expression.abstract_value_given(entries, &|name| definition(self.task, name), &facts)
+    }
+
+    /// Whether a structured condition is met in this state; none if only an event knows.
+    ///
+    /// The time of a deletion stands for any other, so only what tells a time from null is judged.
+    pub(crate) fn meets(&self, condition: &Condition) -> Option<bool> {
+        match condition.operator {
+            Operator::Equals | Operator::NotEquals | Operator::In | Operator::NotIn | Operator::Exists => {}
+            Operator::Contains | Operator::GreaterThan | Operator::LessThan => return None,
+        }
+        let (mut scope, path) = (Scope::new(Timestamp::UNIX_EPOCH), condition.field.prefix());
+        let variable = *path.first()?;
+        match (self.variables.get(variable)?, path.get(1)) {
+            (Fact::Unset, _) => {}
+            (Fact::Is(value), _) => scope.set(variable, value.clone()),
+            (Fact::Object { .. }, Some(field)) => {
+                let value = self.field(variable, field)?;
+                scope.set(variable, json!({ *field: value }));
+            }
+            (Fact::Object { .. }, None) => return None,
+        }
+        condition::evaluate(condition, &scope).ok().map(|result| result.matched)
     }
 
     /// The results that an expression can have in this state, given what is certain of the entries of `resources`.

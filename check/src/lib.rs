@@ -10,6 +10,7 @@
 mod api_resource;
 mod gate_values;
 pub mod lint;
+pub mod manifests;
 pub mod members;
 pub mod order;
 pub mod reach;

@@ -19,8 +19,10 @@ mod ended_deletions;
 mod gates;
 mod kept;
 mod known_kinds;
+mod labels;
 mod literals;
 mod names;
+mod namespaces;
 mod nested;
 mod objects_gone;
 mod outlives;
@@ -40,11 +42,13 @@ mod versions;
 mod waits;
 
 use std::collections::BTreeSet;
+use std::rc::Rc;
 
 use lifecycle_config::diagnostics::{Diagnostics, Severity};
 use lifecycle_config::document::{Document, Path};
 
 use crate::gate_values::Own;
+use crate::manifests::{WrittenObject, manifests};
 use lifecycle_core::task::types::VariableTypes;
 use lifecycle_core::task::{Recreate, Resource, Task};
 use lifecycle_language::cel::{Expression, Presence};
@@ -54,7 +58,8 @@ use lifecycle_language::resource_reads::ResourceReads;
 #[must_use]
 pub fn lint(task: &Task, document: &Document) -> Diagnostics {
     let types = VariableTypes::of(task);
-    let mut linter = Linter { task, document, types, diagnostics: Diagnostics::default() };
+    let manifests = manifests(task).into();
+    let mut linter = Linter { task, document, types, manifests, diagnostics: Diagnostics::default() };
     gates::lint(&mut linter);
     deletions::lint(&mut linter);
     ended_deletions::lint(&mut linter);
@@ -67,6 +72,8 @@ pub fn lint(task: &Task, document: &Document) -> Diagnostics {
     discovery::lint(&mut linter);
     discovery_reads::lint(&mut linter);
     names::lint(&mut linter);
+    namespaces::lint(&mut linter);
+    labels::lint(&mut linter);
     known_kinds::lint(&mut linter);
     controllers::lint(&mut linter);
     versions::lint(&mut linter);
@@ -92,10 +99,16 @@ struct Linter<'t> {
     task: &'t Task,
     document: &'t Document,
     types: VariableTypes,
+    manifests: Rc<[WrittenObject<'t>]>,
     diagnostics: Diagnostics,
 }
 
-impl Linter<'_> {
+impl<'t> Linter<'t> {
+    /// The manifests of the task, wherever they stand.
+    fn manifests(&self) -> Rc<[WrittenObject<'t>]> {
+        Rc::clone(&self.manifests)
+    }
+
     fn warn(&mut self, path: &Path, message: String, help: String) {
         self.report(Severity::Warning, path, message, help);
     }

@@ -365,6 +365,19 @@ impl Tree {
         tree::part(&self.root, path)
     }
 
+    /// Returns the elements of the list at a path of keys, each as a tree; none if there is no list, or only rendering tells.
+    #[must_use]
+    pub fn elements(&self, path: &[&str]) -> Option<Vec<Self>> {
+        Some(tree::elements(&self.root, path)?.into_iter().map(|root| Self { root }).collect())
+    }
+
+    /// Returns the value as its author wrote it: a template is its source, which contains `{{`, as no literal text does.
+    /// Behind a tag such as `!!int` a template is any value of that type.
+    #[must_use]
+    pub fn specimen(&self) -> Value {
+        tree::specimen(&self.root)
+    }
+
     /// Returns the part of the tree that can contain the values at these paths of keys. A key that is a
     /// template can render to any key, so its entry is always included.
     #[must_use]

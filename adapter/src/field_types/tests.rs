@@ -1,4 +1,6 @@
 use super::*;
+use lifecycle_core::task::compile::{Surroundings, compile};
+use serde_json::json;
 
 fn told(object: &Value) -> Vec<String> {
     faults(object).iter().map(ToString::to_string).collect()
@@ -75,27 +77,64 @@ fn fields_of_another_type_are_named() {
     }
 }
 
+/// What the lint tells of a task.
+fn linted(resource: &str) -> Diagnostics {
+    let text = format!(
+        "params: [{{name: image, source: event.image}}]\nresources:\n  - name: app\n    discovery: {{by_name: app, namespace: n}}\n{resource}"
+    );
+    let compiled =
+        compile("task.yaml", &text, &Surroundings { read: &|file| Err(file.to_owned()), environment: &|_| None });
+    let task = compiled.task.unwrap_or_else(|| panic!("{text}\n{}", compiled.diagnostics));
+    let document = Document::parse("task.yaml", &text).unwrap_or_else(|error| panic!("{error:?}"));
+    lint(&task, &document)
+}
+
+/// A Pod whose container has this environment.
+fn pod(environment: &str) -> String {
+    format!(
+        "{{apiVersion: v1, kind: Pod, metadata: {{name: app, namespace: n}}, spec: {{containers: [{{name: main, env: [{environment}]}}]}}}}"
+    )
+}
+
+/// The entry's manifest is a work with this one inside.
+fn in_work(manifest: &str) -> String {
+    format!(
+        "    manifest:\n      apiVersion: work.open-cluster-management.io/v1\n      kind: ManifestWork\n      metadata: {{name: app, \
+         namespace: n}}\n      spec: {{workload: {{manifests: [{manifest}]}}}}\n"
+    )
+}
+
 #[test]
-fn equal_keys_are_a_warning_at_the_object() {
-    let file = r#"
-resources:
-  - name: app
-    manifest:
-      apiVersion: v1
-      kind: Pod
-      metadata: {name: app, namespace: "{{ .clusterId }}"}
-      spec:
-        containers:
-          - name: main
-            image: "{{ .image }}"
-            env: [{name: A, value: "1"}, {name: "A", value: "{{ .image }}"}]
-"#;
-    let document = Document::parse("task.yaml", file).unwrap_or_else(|error| panic!("{error:?}"));
-    let path = Path::root().key("resources").index(0).key("manifest");
-    let object = document.node(&path).map(specimen).unwrap_or_default();
-    let mut diagnostics = Diagnostics::default();
-    report(&object, &path, &document, &mut diagnostics);
-    let told = diagnostics.to_string();
-    assert!(!diagnostics.has_errors(), "{told}");
-    assert!(told.contains("`spec.containers[0].env` has two elements with the name \"A\""), "{told}");
+fn equal_keys_and_other_types_are_named_at_the_object() {
+    let equal = pod("{name: A, value: \"1\"}, {name: \"A\", value: \"{{ .image }}\"}");
+    let (number, sound) = (pod("{name: A, value: 1}"), pod("{name: A, value: \"1\"}"));
+    let tagged = pod("{name: A, value: !!int \"{{ .image }}\"}");
+    let as_text = |manifest: &str| {
+        let fields = manifest.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).unwrap_or_default();
+        let lines = [", kind", ", metadata", ", spec"];
+        let fields =
+            lines.iter().fold(fields.to_owned(), |text, key| text.replace(key, &key.replace(", ", "\n      ")));
+        format!("    manifest: |\n      {fields}\n")
+    };
+    let entry = |manifest: &str| format!("    manifest: {manifest}\n");
+    let twice = "`spec.containers[0].env` has two elements with the name \"A\"";
+    let wanted = "env[0].value: is a number, and Kubernetes wants text";
+    let inside = "resources[0].manifest.spec.workload.manifests[0]";
+    let cases = [
+        ("equal keys", entry(&equal), twice, false),
+        ("equal keys inside of a work", in_work(&equal), twice, false),
+        ("their place", in_work(&equal), inside, false),
+        ("a number", entry(&number), wanted, true),
+        ("a number inside of a work", in_work(&number), wanted, true),
+        ("its place", in_work(&number), inside, true),
+        ("a number in a text", as_text(&number), "manifest: spec.containers[0].env[0].value is a number, and", true),
+        ("a template behind a tag", entry(&tagged), wanted, true),
+        ("a sound object", entry(&sound), "", false),
+        ("a sound object inside of a work", in_work(&sound), "", false),
+    ];
+    for (name, resource, expected, is_error) in cases {
+        let found = linted(&resource);
+        assert!(found.to_string().contains(expected) && found.has_errors() == is_error, "{name}: {found}");
+        assert_eq!(found.is_empty(), expected.is_empty(), "{name}: {found}");
+    }
 }

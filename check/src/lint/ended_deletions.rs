@@ -11,9 +11,16 @@ pub(super) fn lint(linter: &mut Linter<'_>) {
     let Some(resource) = task.resources.iter().find(goes) else { return };
     let Some(deleting) = Facts::of(task, State::Deleting) else { return };
     for (index, precondition) in task.preconditions.iter().enumerate() {
-        let Check::Expression(expression) = &precondition.check else { continue };
+        let (key, is_met): (_, &dyn Fn(&Facts<'_>) -> bool) = match &precondition.check {
+            Check::CallSucceeds => continue,
+            Check::Conditions(all) => {
+                ("conditions", &|facts| all.iter().all(|condition| facts.meets(condition) != Some(false)))
+            }
+            Check::Expression(expression) => {
+                ("expression", &|facts| facts.possible(expression, &|_| Presence::Unknown).can_hold())
+            }
+        };
         let living = Facts::of(task, State::Living);
-        let is_met = |facts: &Facts<'_>| facts.possible(expression, &|_| Presence::Unknown).can_hold();
         // A precondition that is never met has a warning already.
         if is_met(&deleting) || !living.is_some_and(|living| is_met(&living)) {
             continue;
@@ -25,6 +32,6 @@ pub(super) fn lint(linter: &mut Linter<'_>) {
         let help = format!(
             "let it be met then, and hold `{name}` back by its own `when`; `discover: always` reads the objects, and deletes none either"
         );
-        linter.warn(&entry(&["preconditions"], index).key("expression"), message, help);
+        linter.warn(&entry(&["preconditions"], index).key(key), message, help);
     }
 }

@@ -2,45 +2,57 @@
 //! `apiVersion`; and notes manifests of a bundle whose kinds only an event tells.
 
 use lifecycle_config::document::Path;
-use lifecycle_core::task::{Manifest, kinds};
+use lifecycle_core::id::GroupVersionKind;
+use lifecycle_core::task::Manifest;
+use lifecycle_core::task::kinds::{self, KindFault};
 
 use super::{Linter, resources};
-use crate::rights::members::kind;
+use crate::manifests::Role;
 
 pub(super) fn lint(linter: &mut Linter<'_>) {
-    for (path, resource) in resources(linter.task) {
-        if let Some(bundle) = &resource.bundle {
-            let manifests = path.key("bundle").key("manifests");
-            for (index, manifest) in bundle.manifests.iter().enumerate() {
-                lint_members(linter, &manifests.index(index), manifest);
+    let task = linter.task;
+    for (path, resource) in resources(task) {
+        match &resource.bundle {
+            Some(bundle) => {
+                let place = path.key("bundle").key("manifests");
+                for (index, manifest) in bundle.manifests.iter().enumerate() {
+                    unread(linter, &place.index(index), manifest);
+                }
+            }
+            None => {
+                let Some(fault) = kinds::fault(&resource.kind) else { continue };
+                let manifest = path.key("manifest");
+                let message = format!("{}: `{}` is never read or written", unserved(&resource.kind), resource.name);
+                linter.warn(&linter.place_or(manifest.key(fault.key), &manifest), message, cure(&fault));
             }
         }
-        let Some(fault) = kinds::fault(&resource.kind) else { continue };
-        let manifest = path.key("manifest");
-        let key = manifest.key(fault.key);
-        let place = if linter.document.node(&key).is_some() { key } else { manifest };
-        let name = &resource.name;
-        let message = format!(
-            "Kubernetes has no kind `{}` in `{}`: `{name}` is never read or written",
-            resource.kind.kind,
-            resource.kind.api_version()
-        );
-        linter.warn(&place, message, format!("write `{}`", fault.cure));
+    }
+    for object in linter.manifests().iter() {
+        let effect = match object.role {
+            // The kind of an entry is known, whatever its manifest is.
+            Role::Entry => continue,
+            Role::Member => "this keeps the bundle from being written",
+            Role::Nested => "no agent can apply it",
+        };
+        let Some((kind, fault)) = object.kind.as_ref().and_then(|kind| Some((kind, kinds::fault(kind)?))) else {
+            continue;
+        };
+        let message = format!("{}{}: {effect}", object.subject(), unserved(kind));
+        linter.warn(&object.at(linter.document, &fault.key.into()), message, cure(&fault));
     }
 }
 
-fn lint_members(linter: &mut Linter<'_>, place: &Path, manifest: &Manifest) {
-    let trees = manifest.structures();
-    for kind in trees.iter().filter_map(|tree| kind(tree)) {
-        let Some(fault) = kinds::fault(&kind) else { continue };
-        let message = format!(
-            "Kubernetes has no kind `{}` in `{}`: this keeps the bundle from being written",
-            kind.kind,
-            kind.api_version()
-        );
-        linter.warn(place, message, format!("write `{}`", fault.cure));
-    }
-    if trees.is_empty() && matches!(manifest, Manifest::Text(_)) {
+fn unserved(kind: &GroupVersionKind) -> String {
+    format!("Kubernetes has no kind `{}` in `{}`", kind.kind, kind.api_version())
+}
+
+fn cure(fault: &KindFault) -> String {
+    format!("write `{}`", fault.cure)
+}
+
+/// Notes a manifest of a bundle whose objects nobody sees before an event.
+fn unread(linter: &mut Linter<'_>, place: &Path, manifest: &Manifest) {
+    if manifest.structures().is_empty() && matches!(manifest, Manifest::Text(_)) {
         let message =
             "is no YAML before its templates are rendered, so that neither `check` nor `rbac` sees its objects"
                 .to_owned();

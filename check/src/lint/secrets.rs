@@ -15,6 +15,7 @@ use lifecycle_language::template::{Part, Template, Tree};
 use serde_json::Value;
 
 use super::{ACTIONS, Linter, PAYLOADS, entry, resources};
+use crate::manifests::WrittenObject;
 
 /// What the help says last: the name alone may have made the value a secret.
 const NO_SECRET: &str = "write `sensitive: false` at the param if the value is no secret";
@@ -22,14 +23,17 @@ const NO_SECRET: &str = "write `sensitive: false` at the param if the value is n
 pub(super) fn lint(linter: &mut Linter<'_>) {
     let task = linter.task;
     let secrets = sensitive::secret_paths(task);
+    for object in linter.manifests().iter() {
+        shown_by_manifest(linter, &secrets, object);
+        constants(linter, &object.at(linter.document, &Path::root()), object.resource, &data_of(&object.tree));
+    }
     for (path, resource) in resources(task) {
-        for (at, manifest) in manifests(&path, resource) {
-            let trees = manifest.structures();
-            for tree in &trees {
-                shown_by_manifest(linter, &secrets, &at, resource, tree);
-                constants(linter, &at, resource, &data_of(tree));
-            }
-            if let (true, Manifest::Text(template)) = (trees.is_empty(), manifest) {
+        let (at, texts) = match &resource.bundle {
+            Some(bundle) => (path.key("bundle").key("manifests"), bundle.manifests.as_slice()),
+            None => (path.key("manifest"), std::slice::from_ref(&resource.manifest)),
+        };
+        for manifest in texts.iter().filter(|manifest| manifest.structures().is_empty()) {
+            if let Manifest::Text(template) = manifest {
                 constants(linter, &at, resource, &data_in_text(template));
             }
         }
@@ -56,19 +60,13 @@ pub(super) fn lint(linter: &mut Linter<'_>) {
     }
 }
 
-fn manifests<'t>(path: &Path, resource: &'t Resource) -> Vec<(Path, &'t Manifest)> {
-    match &resource.bundle {
-        Some(bundle) => bundle.manifests.iter().map(|it| (path.key("bundle").key("manifests"), it)).collect(),
-        None => vec![(path.key("manifest"), &resource.manifest)],
-    }
-}
-
 /// Warns of the fields of a manifest that show a secret.
-fn shown_by_manifest(linter: &mut Linter<'_>, secrets: &SecretPaths, at: &Path, resource: &Resource, tree: &Tree) {
+fn shown_by_manifest(linter: &mut Linter<'_>, secrets: &SecretPaths, object: &WrittenObject<'_>) {
+    let (at, resource) = (object.at(linter.document, &Path::root()), object.resource);
     let mut told = BTreeSet::new();
-    for (variable, place) in tree.variables() {
+    for (variable, place) in object.variables() {
         let is_secret = secrets.touch(&variable.split('.').collect::<Vec<_>>());
-        let Some(part) = exposed(tree, &place).filter(|_| is_secret) else { continue };
+        let Some(part) = exposed(&object.tree, &place).filter(|_| is_secret) else { continue };
         if !told.insert(place.clone()) {
             continue;
         }
@@ -76,7 +74,7 @@ fn shown_by_manifest(linter: &mut Linter<'_>, secrets: &SecretPaths, at: &Path, 
         let help = format!(
             "put it into the data of a Secret, which a container takes with `secretKeyRef` or as a volume; {NO_SECRET}"
         );
-        linter.warn(at, message, help);
+        linter.warn(&at, message, help);
     }
 }
 

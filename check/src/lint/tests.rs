@@ -10,6 +10,7 @@ use lifecycle_language::cel::VISITED;
 mod cases;
 mod deletions;
 mod lifecycle;
+mod manifests;
 mod refused;
 mod secrets;
 mod silent;

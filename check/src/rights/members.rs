@@ -13,6 +13,7 @@ use lifecycle_core::task::{Bundle, Resource};
 use lifecycle_language::template::{Part, Tree};
 
 use super::Rights;
+use crate::manifests::kind;
 
 /// A member is listed, created, read if its name is taken, applied (which is a patch to RBAC), and deleted once it leaves.
 const VERBS: [&str; 5] = ["list", "create", "get", "patch", "delete"];
@@ -94,17 +95,6 @@ pub(super) fn unknown(resource: &Resource, bundle: &Bundle) -> Vec<String> {
         ));
     }
     unknown
-}
-
-pub(crate) fn kind(tree: &Tree) -> Option<GroupVersionKind> {
-    let literal = |key: &str| match tree.part(&[key]) {
-        Part::Literal(value) => value.as_str(),
-        Part::Absent | Part::Template(_) | Part::Uncertain => None,
-    };
-    let kind = GroupVersionKind::new(literal("apiVersion")?, literal("kind")?);
-    // What the items of a list are is known only once they are rendered.
-    let is_list = kind.kind.ends_with("List") && !matches!(tree.part(&["items"]), Part::Absent);
-    (kind.kind != "List" && !is_list).then_some(kind)
 }
 
 /// The one namespace of the object; none if only an event tells it, if it is in none, or if the bundle creates and deletes the

@@ -40,6 +40,12 @@ impl Path {
         self.with(Segment::Index(index))
     }
 
+    /// The path that continues with another one.
+    #[must_use]
+    pub fn join(&self, rest: &Self) -> Self {
+        Self(self.0.iter().chain(&rest.0).cloned().collect())
+    }
+
     fn with(&self, segment: Segment) -> Self {
         let mut segments = self.0.clone();
         segments.push(segment);

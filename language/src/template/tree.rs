@@ -192,6 +192,39 @@ pub(super) fn part<'tree>(node: &'tree Node, path: &[&str]) -> Part<'tree> {
     }
 }
 
+/// Returns the elements of the list at a path of keys; none if there is no list, or rendering decides what is there.
+pub(super) fn elements(node: &Node, path: &[&str]) -> Option<Vec<Node>> {
+    match (node, path) {
+        (Node::Literal(value), path) => {
+            let found = path.iter().try_fold(value, |value, key| value.get(key))?;
+            Some(found.as_array()?.iter().cloned().map(Node::Literal).collect())
+        }
+        (Node::List(nodes), []) => Some(nodes.clone()),
+        (Node::Map(entries), [first, rest @ ..]) => {
+            let (_, node) = entries.iter().find(|(key, _)| key.template.as_literal() == Some(*first))?;
+            elements(node, rest)
+        }
+        (Node::Text(_), _) | (Node::List(_), [_, ..]) | (Node::Map(_), []) => None,
+    }
+}
+
+/// Returns the value with its templates as their author wrote them; behind a tag, with any value of the tag's type.
+pub(super) fn specimen(node: &Node) -> Value {
+    match node {
+        Node::Literal(value) => value.clone(),
+        Node::Text(scalar) => match scalar.tag {
+            Some(Tag::Int) => Value::from(1),
+            Some(Tag::Float) => Value::from(1.5),
+            Some(Tag::Bool) => Value::from(true),
+            Some(Tag::Null | Tag::Text) | None => Value::from(scalar.template.source()),
+        },
+        Node::List(nodes) => nodes.iter().map(specimen).collect(),
+        Node::Map(entries) => {
+            entries.iter().map(|(key, node)| (key.template.source().to_owned(), specimen(node))).collect()
+        }
+    }
+}
+
 /// Returns the part of a tree that can contain the values at these paths.
 pub(super) fn keep(node: &Node, paths: &[&[&str]]) -> Node {
     match node {

@@ -181,6 +181,23 @@ fn check_warns_of_a_precondition_that_ends_deletions() {
         }
     }
     assert!(!told(&with("!isDeleting", "", &resource("job", ""))), "nothing is to be deleted");
+    let conditions =
+        |written: &str| with("", "", &plain).replace("expression: \"\"}", &format!("conditions: [{written}]}}"));
+    for (written, expected) in [
+        ("{field: isDeleting, operator: equals, value: false}", true),
+        ("{field: isDeleting, operator: notEquals, value: true}", true),
+        ("{field: isDeleting, operator: in, values: [false]}", true),
+        ("{field: isDeleting, operator: notIn, values: [true]}", true),
+        ("{field: deletedTime, operator: equals, value: none}", true),
+        ("{field: enabled, operator: equals, value: yes}, {field: lives, operator: equals, value: true}", true),
+        ("{field: isDeleting, operator: equals, value: true}", false),
+        ("{field: captured, operator: exists}", false),
+        ("{field: captured, operator: contains, value: '2027'}", false),
+        ("{field: enabled, operator: equals, value: yes}", false),
+    ] {
+        let found = told(&conditions(written));
+        assert_eq!(found, expected, "{written}: {}", lints(&conditions(written)));
+    }
 }
 
 #[test]

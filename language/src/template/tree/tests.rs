@@ -1,6 +1,7 @@
 //! Compares rendered trees with YAML text that Go rendered and parsed.
 
 use jiff::Timestamp;
+use lifecycle_config::document::Document;
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -197,5 +198,25 @@ fn part_describes_a_value_before_rendering() -> Outcome {
     for (path, expected) in cases {
         assert_eq!(part(path), expected, "{path:?}");
     }
+    Ok(())
+}
+
+#[test]
+fn elements_and_specimen_keep_what_the_author_wrote() -> Outcome {
+    let written = json!({
+        "spec": {"list": [{"a": "{{ .a }}"}, {"b": 1}], "literal": [1, "x"], "text": "{{ .list }}", "{{ .key }}": []},
+    });
+    let tree = Tree::parse(&written).map_err(|faults| format!("{faults:?}"))?;
+    assert_eq!(tree.specimen(), written);
+    let elements = |path: &[&str]| Some(tree.elements(path)?.iter().map(Tree::specimen).collect::<Vec<_>>());
+    assert_eq!(elements(&["spec", "list"]), Some(vec![json!({"a": "{{ .a }}"}), json!({"b": 1})]));
+    assert_eq!(elements(&["spec", "literal"]), Some(vec![json!(1), json!("x")]));
+    for path in [&["spec", "text"][..], &["spec"], &["spec", "list", "0"], &["spec", "absent"]] {
+        assert_eq!(elements(path), None, "{path:?}");
+    }
+    let document = Document::parse("task.yaml", "a: !!int \"{{ .a }}\"\nb: !!bool \"{{ .b }}\"\nc: \"{{ .c }}\"\n")
+        .map_err(|faults| faults.to_string())?;
+    let tagged = Tree::parse_lenient(&document.root().to_value()).tagged(document.root());
+    assert_eq!(tagged.specimen(), json!({"a": 1, "b": true, "c": "{{ .c }}"}));
     Ok(())
 }
