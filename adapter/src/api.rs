@@ -24,12 +24,15 @@ mod room;
 
 pub use lifecycle_api_client::Answer;
 
-pub use discard::{Discard, explain};
+pub use discard::{Discard, dropped, explain};
 pub use http::{ApiSetupError, HttpApi, Observers, backoff, default_headers};
 pub use identity::Identity;
 pub use meaning::{Meaning, failure, meaning};
 pub use own::{is_api_report, names_resource_of};
 pub use room::Kept;
+
+#[cfg(test)]
+pub(crate) use http::tests::api as client;
 
 /// The pass that a call is part of.
 #[derive(Debug, Default)]

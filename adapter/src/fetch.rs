@@ -13,7 +13,8 @@ use lifecycle_service::files;
 use tokio::time::Instant;
 
 use crate::api::{
-    self, Api, ApiFailure, CallContext, Discard, Meaning, explain, failure, is_api_report, meaning, names_resource_of,
+    self, Api, ApiFailure, CallContext, Discard, Meaning, dropped, explain, failure, is_api_report, meaning,
+    names_resource_of,
 };
 use crate::secret::redacted_url;
 use crate::trace::TraceContext;
@@ -102,32 +103,32 @@ impl<'a, A: Api> Fetcher<'a, A> {
         let answer = self.send(&request).await;
         let resolved = self.api.resolve_url(&request.url);
         match (meaning(self.event, &request, &resolved, &answer, self.api.is_prepared()), answer) {
-            (Meaning::Success, Ok(answer)) if answer.status == StatusCode::NO_CONTENT => {
-                match self.discard(&request, &resolved).await {
-                    None | Some(Discard::OutOfDate(_)) => Ok(answer.body),
-                    Some(cause) => {
-                        let detail = format!("the API discarded the report: {cause}");
-                        Err(CallError::Failed(failure(&request, &resolved, &answer, &detail)))
-                    }
+            (Meaning::Success, Ok(answer)) => match self.discard(&request, &resolved, &answer).await {
+                None | Some(Discard::OutOfDate(_)) => {
+                    self.note_deletion(&request, &resolved, &answer.body);
+                    Ok(answer.body)
                 }
-            }
-            (Meaning::Success, answer) => {
-                let body = answer.map(|answer| answer.body).unwrap_or_default();
-                self.note_deletion(&request, &resolved, &body);
-                Ok(body)
-            }
+                Some(cause) => {
+                    let detail = format!("the API discarded the report: {cause}");
+                    Err(CallError::Failed(failure(&request, &resolved, &answer, &detail)))
+                }
+            },
+            (Meaning::Success, Err(error)) => Err(CallError::Failed(error.to_string())),
             (Meaning::Gone(text), _) => Err(CallError::Gone(text)),
             (Meaning::NotFound(text), _) => Err(CallError::ResourceNotFound(text)),
             (Meaning::Failed(text), _) => Err(CallError::Failed(text)),
         }
     }
 
-    /// Why the API discarded a report, from the reports that it has; `None` for an answer to anything else, or if
-    /// a person prepared it.
-    async fn discard(&mut self, request: &ApiRequest, resolved: &str) -> Option<Discard> {
+    /// Why the API discarded a report, from the reports that it has; `None` for a stored report, an answer to anything
+    /// else, or if a person prepared it.
+    async fn discard(&mut self, request: &ApiRequest, resolved: &str, answer: &api::Answer) -> Option<Discard> {
         let sent = request.body.as_deref()?;
         if self.api.is_prepared() || request.method == Method::Get || !is_api_report(resolved) {
             return None;
+        }
+        if answer.status != StatusCode::NO_CONTENT {
+            return dropped(sent, &answer.body);
         }
         let path = request.url.split(['?', '#']).next().unwrap_or_default();
         let read = ApiRequest {
@@ -224,116 +225,4 @@ fn log(level: LogLevel, message: Result<String, String>) {
 }
 
 #[cfg(test)]
-mod tests {
-    #![expect(clippy::panic, reason = "tests")]
-
-    use std::time::Duration;
-
-    use lifecycle_core::id::Generation;
-
-    use super::*;
-
-    /// A fake API whose base URL contains credentials, and which fails every call.
-    struct Absent;
-
-    impl Api for Absent {
-        async fn call(&self, _: &ApiRequest, _: &CallContext) -> Result<api::Answer, ApiFailure> {
-            Err(ApiFailure { attempts: 1, message: "refused".to_owned() })
-        }
-
-        fn resolve_url(&self, url: &str) -> String {
-            format!("https://user:hunter2@api{url}?token=hunter2")
-        }
-    }
-
-    /// A fake API that answers every call with this body.
-    struct Answering(&'static str);
-
-    impl Api for Answering {
-        async fn call(&self, _: &ApiRequest, _: &CallContext) -> Result<api::Answer, ApiFailure> {
-            let content_type = Some("application/json".to_owned());
-            Ok(api::Answer { content_type, body: self.0.to_owned(), attempts: 1, ..api::Answer::default() })
-        }
-
-        fn resolve_url(&self, url: &str) -> String {
-            format!("/api/hyperfleet/v1{url}")
-        }
-
-        fn is_prepared(&self) -> bool {
-            true
-        }
-    }
-
-    fn request(method: Method, url: &str) -> ApiRequest {
-        ApiRequest {
-            method,
-            url: url.to_owned(),
-            url_template: url.to_owned(),
-            timeout: None,
-            retry_attempts: None,
-            retry_backoff: None,
-            body: None,
-            headers: Vec::new(),
-        }
-    }
-
-    fn event() -> LifecycleEvent {
-        LifecycleEvent {
-            event_id: "e-1".to_owned(),
-            source: "tests".to_owned(),
-            event_type: "reconcile".to_owned(),
-            time: None,
-            traceparent: None,
-            tracestate: None,
-            resource_id: "c-1".to_owned(),
-            kind: "Cluster".to_owned(),
-            href: String::new(),
-            generation: Generation(1),
-            owner: None,
-            data: serde_json::Value::Null,
-        }
-    }
-
-    #[tokio::test]
-    async fn only_the_own_resource_with_a_deletion_time_is_being_deleted() {
-        let deleting = r#"{"id": "c-1", "deleted_time": "2026-01-01T00:00:00Z"}"#;
-        let get = |url: &str| request(Method::Get, url);
-        let cases = [
-            ("the own resource", get("/clusters/c-1"), deleting, Some(true)),
-            ("the own resource, which lives", get("/clusters/c-1"), r#"{"deleted_time": null}"#, Some(false)),
-            ("the own resource, without the key", get("/clusters/c-1"), r#"{"note": "deleted_time"}"#, Some(false)),
-            ("the key of a part of it", get("/clusters/c-1"), r#"{"spec": {"deleted_time": "x"}}"#, Some(false)),
-            ("no JSON", get("/clusters/c-1"), "deleted_time", None),
-            ("another resource", get("/clusters/c-2"), deleting, None),
-            ("an answer to a write", request(Method::Put, "/clusters/c-1/statuses"), deleting, None),
-        ];
-        let event = event();
-        for (name, request, body, expected) in cases {
-            let api = Answering(body);
-            let mut fetcher = Fetcher::new(&api, &event, &TraceContext::default(), false);
-            fetcher.answer(Need::Call(request)).await;
-            assert_eq!(fetcher.is_deleting, expected, "{name}");
-        }
-    }
-
-    #[tokio::test]
-    async fn errors_and_traces_show_no_url_credentials() {
-        let (request, event) = (request(Method::Get, "/x"), event());
-        let mut fetcher = Fetcher::new(&Absent, &event, &TraceContext::default(), true);
-        let Answer::Called(Err(error)) = fetcher.answer(Need::Call(request)).await else { panic!("an error") };
-        let shown = "https://**REDACTED**@api/x?token=**REDACTED**";
-        assert!(error.to_string().contains(shown), "{error}");
-        let urls: Vec<_> = fetcher.calls.iter().flatten().map(|call| call.url.as_str()).collect();
-        assert_eq!(urls, [shown]);
-    }
-
-    #[tokio::test]
-    async fn endless_file_is_an_error() {
-        let deadline = Instant::now() + Duration::from_secs(60);
-        let error = read("/dev/zero", Some(deadline)).await;
-        assert_eq!(
-            error,
-            Err(ReadError::Failed("failed to read /dev/zero: it has more than 1048576 bytes".to_owned()))
-        );
-    }
-}
+mod tests;

@@ -1,8 +1,9 @@
-//! Decides what it means that the API answers a report with 204.
+//! Decides what it means that the API answers a report with 204, or with another report.
 //!
-//! In: the report as it was sent, and the API's list of the reports on the same resource. Out: the report is out of
-//! date, or the cause for which the API discarded it. The API stores nothing of such a report, neither `Available` nor
-//! `Finalized`, and names no cause; so the adapter asks for the stored reports, once, and only after a 204.
+//! In: the report as it was sent, and the report that the API answers with, or its list of the reports on the same
+//! resource. Out: the report is out of date, or the cause for which the API discarded it. The API stores nothing of such a
+//! report, neither `Available` nor `Finalized`, and names no cause; so the adapter asks for the stored reports, once, and
+//! only after a 204.
 //!
 //! A report of an older generation has done what it can: the adapter itself reported a newer one. Any other
 //! discarded report is lost, so its post action fails.
@@ -56,6 +57,12 @@ pub enum Discard {
         /// The time of the stored report.
         stored: Timestamp,
     },
+    /// The adapter's stored report has the same `observed_time`, and says something else.
+    #[error(
+        "its `observed_time` is that of the adapter's stored report, {0}, which says something else and stays; give \
+         `observed_time` more digits than those of seconds"
+    )]
+    SameTime(Timestamp),
     /// The report's generation is above that of the resource.
     #[error(
         "its `observed_generation` {0} is newer than the API resource; does the payload take it from \
@@ -94,10 +101,24 @@ pub fn explain(sent: &str, list: &str) -> Discard {
     }
 }
 
+/// Finds out whether the API dropped the report `sent` and answered with the stored one, as it does if both have the same
+/// `observed_time`. A loss that changes no status is none: the stored report says the same.
+pub fn dropped(sent: &str, answer: &str) -> Option<Discard> {
+    let sent: Report = serde_json::from_str(sent).ok()?;
+    let stored: Report = serde_json::from_str(answer).ok()?;
+    let says_otherwise = |condition: &Condition| stored.status(&condition.kind) != Some(&condition.status);
+    let is_other = sent.conditions.iter().any(says_otherwise);
+    stored.last_report_time.filter(|_| is_other).map(Discard::SameTime)
+}
+
 impl Report {
+    fn status(&self, kind: &str) -> Option<&str> {
+        let mut conditions = self.conditions.iter();
+        conditions.find(|condition| condition.kind == kind).map(|condition| condition.status.as_str())
+    }
+
     fn is_unknown(&self) -> bool {
-        let mut available = self.conditions.iter().filter(|condition| condition.kind == "Available");
-        available.any(|condition| condition.status == "Unknown")
+        self.status("Available") == Some("Unknown")
     }
 }
 
@@ -145,6 +166,22 @@ mod tests {
             let found = explain(&sent.to_string(), &json!({ "items": stored }).to_string());
             assert_eq!(found, expected, "{name}");
         }
+    }
+
+    #[test]
+    fn answer_that_says_something_else_is_the_stored_report_of_the_same_time() {
+        let same_time = Some(Discard::SameTime(LATE.parse().unwrap()));
+        let sent = report(2, LATE, "True");
+        let without_conditions = json!({ "adapter": "a", "observed_generation": 2, "last_report_time": LATE });
+        for (name, answer, expected) in [
+            ("the report itself", report(2, LATE, "True"), None),
+            ("another status", report(2, LATE, "False"), same_time.clone()),
+            ("without a condition", without_conditions, same_time),
+            ("another service's answer", json!({ "adapter": "a" }), None),
+        ] {
+            assert_eq!(dropped(&sent.to_string(), &answer.to_string()), expected, "{name}");
+        }
+        assert_eq!(dropped(r#"{"adapter":"a","Conditions":[]}"#, &report(2, LATE, "False").to_string()), None);
     }
 
     #[test]

@@ -318,4 +318,4 @@ fn public_url(url: &Url) -> String {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

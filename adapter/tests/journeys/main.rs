@@ -16,6 +16,7 @@ mod create;
 mod custom_kinds;
 mod deletion;
 mod dependencies;
+mod discarded;
 mod disown;
 mod foreign_objects;
 mod former;

@@ -37,7 +37,8 @@ fn observers() -> Observers {
     }
 }
 
-fn api(base_url: String) -> HttpApi {
+/// A client of the API that retries after a millisecond.
+pub(crate) fn api(base_url: String) -> HttpApi {
     HttpApi::new(settings(base_url), observers()).unwrap()
 }
 
