@@ -93,9 +93,11 @@ impl<'a> Place<'a> {
         [self.own, self.others].into_iter().filter_map(Value::as_object).flat_map(Map::keys)
     }
 
-    /// Whether the server takes a mapping as one value: somebody set it, and nobody a part of it.
+    /// Whether the server takes a mapping as one value: somebody set it, and nobody a part of it. The object itself never is one: if
+    /// somebody emptied its `managedFields`, nobody is known to have set anything of it.
     fn is_atomic(self) -> bool {
-        [self.own, self.others].iter().any(|fields| fields.is_object()) && self.paths().all(|path| path == ".")
+        let is_set = self.depth > 0 && [self.own, self.others].iter().any(|fields| fields.is_object());
+        is_set && self.paths().all(|path| path == ".")
     }
 
     fn list(self) -> List {

@@ -4,6 +4,7 @@
 
 mod observer;
 mod reads;
+mod updates;
 mod writes;
 
 use std::io::Write as _;
@@ -22,11 +23,13 @@ use crate::fence::Fence;
 
 type Answers = dyn Fn(&str) -> (u16, Value) + Send + Sync;
 
-/// A fake API server: `answers` maps each request line to a status and body; `lines` records the request lines.
+/// A fake API server: `answers` maps each request line to a status and body; `lines` records the request lines, `bodies` what
+/// writes send.
 #[derive(Clone)]
 struct Server {
     answers: Arc<Answers>,
     lines: Arc<Mutex<Vec<String>>>,
+    bodies: Arc<Mutex<Vec<Value>>>,
     together: Arc<tokio::sync::Barrier>,
 }
 
@@ -43,6 +46,7 @@ impl Server {
         let server = Self {
             answers: Arc::new(answers),
             lines: Arc::default(),
+            bodies: Arc::default(),
             together: Arc::new(tokio::sync::Barrier::new(together)),
         };
         let router = axum::Router::new().fallback(answer).with_state(server.clone());
@@ -54,6 +58,10 @@ impl Server {
 
     fn lines(&self) -> Vec<String> {
         self.lines.lock().unwrap().clone()
+    }
+
+    fn bodies(&self) -> Vec<Value> {
+        self.bodies.lock().unwrap().clone()
     }
 }
 
@@ -69,6 +77,8 @@ async fn answer(State(server): State<Server>, request: Request) -> (StatusCode, 
         ] });
         return (StatusCode::OK, kinds.to_string().into());
     }
+    let body = axum::body::to_bytes(request.into_body(), usize::MAX).await.unwrap();
+    server.bodies.lock().unwrap().extend(serde_json::from_slice::<Value>(&body));
     server.together.wait().await;
     let (status, body) = (server.answers)(&line);
     (StatusCode::from_u16(status).unwrap(), body.to_string().into())
