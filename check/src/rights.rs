@@ -166,6 +166,28 @@ mod tests {
     }
 
     #[test]
+    fn kinds_of_the_items_of_a_list_are_known_with_an_event() {
+        let of_bundle = |manifest: &str| {
+            let task = task(&format!("bundle:\n      namespace: n\n      manifests: [{manifest}]"));
+            let mut kinds = rights(&task).into_iter().map(|rights| rights.kind.kind);
+            let names_it = kinds.any(|kind| kind.ends_with("List"));
+            (names_it, unknown(&task).join(" ").contains("Only an event tells all kinds"))
+        };
+        let items = "items: [{apiVersion: v1, kind: Secret, metadata: {name: a}}]";
+        for (name, manifest, expected) in [
+            ("a list", format!("{{apiVersion: v1, kind: List, {items}}}"), (false, true)),
+            ("a list of one kind", format!("{{apiVersion: v1, kind: SecretList, {items}}}"), (false, true)),
+            (
+                "an object whose kind ends so",
+                "{apiVersion: example.io/v1, kind: AccessList, metadata: {name: a}}".to_owned(),
+                (true, false),
+            ),
+        ] {
+            assert_eq!(of_bundle(&manifest), expected, "{name}");
+        }
+    }
+
+    #[test]
     fn objects_of_a_bundle_need_rights_of_their_own() {
         let bundle = "bundle:\n      namespace: n\n      policies: {missing_namespaces: ignore}\n      manifests:\n        \
                       - {kind: Secret, apiVersion: v1, metadata: {name: a}}\n        \

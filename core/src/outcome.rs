@@ -243,3 +243,6 @@ impl Outcome {
         json!({ "decision": self.decision.kind(), "reason": reason, "finalized": self.finalized })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -101,8 +101,9 @@ pub fn explain(sent: &str, list: &str) -> Discard {
     }
 }
 
-/// Finds out whether the API dropped the report `sent` and answered with the stored one, as it does if both have the same
-/// `observed_time`. A loss that changes no status is none: the stored report says the same.
+/// Finds out whether the API dropped the report `sent`, and answered with the stored one.
+///
+/// It does so if both have the same `observed_time`. A loss that changes no status is none: the stored report says the same.
 pub fn dropped(sent: &str, answer: &str) -> Option<Discard> {
     let sent: Report = serde_json::from_str(sent).ok()?;
     let stored: Report = serde_json::from_str(answer).ok()?;

@@ -107,13 +107,13 @@ fn report(generation: i64, time: &str, available: &str) -> Value {
 }
 
 /// An answer of the API with this document.
-fn document(code: u16, document: &Value) -> Response<Body> {
+fn document_of(code: u16, document: &Value) -> Response<Body> {
     let answer = Response::builder().status(code).header(CONTENT_TYPE, "application/json");
     answer.body(Body::from(document.to_string())).unwrap()
 }
 
 fn list(reports: &[Value]) -> Response<Body> {
-    document(200, &json!({ "items": reports, "page": 1, "size": reports.len(), "total": reports.len() }))
+    document_of(200, &json!({ "items": reports, "page": 1, "size": reports.len(), "total": reports.len() }))
 }
 
 fn discarded() -> Response<Body> {
@@ -151,7 +151,7 @@ async fn report_that_the_api_discards_fails_unless_a_newer_one_is_stored() {
         ("nothing is stored", list(&[]), Some("its `observed_generation` 2 is newer than the API resource")),
         ("the list fails", status(503), Some("its cause is not known: API request failed: GET")),
         ("the list is a page", status(200), Some("its cause is not known: API request failed: GET")),
-        ("the list is no list", document(200, &json!({})), Some("the list of the reports is not read")),
+        ("the list is no list", document_of(200, &json!({})), Some("the list of the reports is not read")),
     ];
     for (name, list, expected) in cases {
         // The list is asked for without what else stands in the report's URL.
@@ -174,7 +174,7 @@ async fn report_that_the_api_discards_fails_unless_a_newer_one_is_stored() {
 async fn only_a_discarded_report_is_explained_by_the_stored_ones() {
     let (own, other) = ("/clusters/c-1/statuses", "/clusters/c-1/hooks");
     for (name, url, answer) in [
-        ("a stored report", own, document(201, &report(2, EARLY, "True"))),
+        ("a stored report", own, document_of(201, &report(2, EARLY, "True"))),
         ("another path of the API", other, discarded()),
         ("another service on the API's host", "HOST/statuses", discarded()),
     ] {
@@ -185,7 +185,7 @@ async fn only_a_discarded_report_is_explained_by_the_stored_ones() {
 
 #[tokio::test]
 async fn report_that_the_api_answers_with_a_former_one_fails() {
-    let (answer, asked) = reported("/clusters/c-1/statuses", [document(201, &report(2, EARLY, "False"))]).await;
+    let (answer, asked) = reported("/clusters/c-1/statuses", [document_of(201, &report(2, EARLY, "False"))]).await;
     let Err(CallError::Failed(error)) = answer else { panic!("{answer:?}") };
     assert!(error.contains("returned 201 Created") && error.contains("`observed_time` is that of"), "{error}");
     assert_eq!(asked.len(), 1);
@@ -207,4 +207,34 @@ async fn endless_file_is_an_error() {
     let deadline = Instant::now() + Duration::from_secs(60);
     let error = read("/dev/zero", Some(deadline)).await;
     assert_eq!(error, Err(ReadError::Failed("failed to read /dev/zero: it has more than 1048576 bytes".to_owned())));
+}
+
+/// A stage that needs one thing, and ends with the answer.
+struct Asking(Option<Need>);
+
+impl Stage for Asking {
+    type Done = Option<Answer>;
+
+    fn resume(&mut self, _: &mut Scope, answer: Option<Answer>) -> Progress<Self::Done> {
+        match self.0.take() {
+            Some(need) => Progress::Needs(need),
+            None => Progress::Done(answer),
+        }
+    }
+}
+
+#[tokio::test]
+async fn error_of_a_call_quotes_no_secret() {
+    let document = json!({ "error": "no user hunter2-a" });
+    let server = Scripted::start([document_of(400, &document)]).await.unwrap();
+    let (api, event) = (client(server.url()), event());
+    let mut scope = Scope::new(jiff::Timestamp::UNIX_EPOCH);
+    scope.set("password", json!("hunter2-a"));
+    scope.conceal(&["password"], true);
+    let mut fetcher = Fetcher::new(&api, &event, &TraceContext::default(), false);
+    let need = Need::Call(request(Method::Put, "/users"));
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let (answer, _) = fetcher.drive(Phase::PostActions, Asking(Some(need)), &mut scope, deadline).await;
+    let Some(Answer::Called(Err(error))) = answer else { panic!("{answer:?}") };
+    assert!(error.to_string().contains("no user [redacted]"), "{error}");
 }

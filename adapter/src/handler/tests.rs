@@ -474,3 +474,16 @@ async fn kept_pass_contains_no_secret() {
         }
     }
 }
+
+#[tokio::test]
+async fn decision_that_quotes_a_secret_is_told_without_it() {
+    const SECRET: &str = "hunter2-and-more";
+    let mut task = task(&json!({ "params": [{ "name": "token", "source": "env.A_TOKEN" }] }));
+    let space = &mut task["resources"][0];
+    space["manifest"]["metadata"]["labels"] = json!({ "hyperfleet.io/resource-id": "{{ .token }}" });
+    space["lifecycle"] = json!({ "delete": { "when": { "expression": "false" } } });
+    let effects = handle_in(&task, &json!({ "A_TOKEN": SECRET }), &[], Vec::new()).await;
+    let told = format!("{}{:?}{}", effects.kept, effects.lines, effects.sent);
+    assert!(told.contains("as the label `hyperfleet.io/resource-id`") && told.contains("[redacted]"), "{told}");
+    assert!(!told.contains(SECRET), "{told}");
+}

@@ -150,3 +150,6 @@ fn strip(object: &mut Value) {
     let is_empty = |part: &Value| part.is_null() || part.as_object().is_some_and(Map::is_empty);
     metadata.retain(|key, part| !(matches!(key.as_str(), "labels" | "annotations") && is_empty(part)));
 }
+
+#[cfg(test)]
+mod tests;

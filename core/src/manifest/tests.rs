@@ -4,6 +4,7 @@
 use serde_json::json;
 
 use super::*;
+use crate::task::compile::{Surroundings, compile};
 use lifecycle_language::template::Template;
 
 fn rendered(text: &str) -> Result<Value, String> {
@@ -94,4 +95,27 @@ fn texts_of_a_secret_become_its_data() {
     let mut other = json!({ "apiVersion": "example.io/v1", "kind": "Secret", "stringData": { "a": "hi" } });
     encode_texts(&mut other);
     assert_eq!(other["stringData"]["a"], "hi");
+}
+
+#[test]
+fn manifest_of_an_entry_has_the_texts_of_a_secret_as_data() {
+    let text = r#"params: [{name: n, source: event.n}]
+resources:
+  - name: a
+    manifest: {apiVersion: v1, kind: Secret, metadata: {name: a, namespace: n}, stringData: {k: "{{ .n }}"}}
+    discovery: {by_name: a, namespace: n}
+"#;
+    let surroundings = Surroundings { read: &|_| Err(String::new()), environment: &|_| None };
+    let task = compile("task.yaml", text, &surroundings).task.unwrap();
+    let mut scope = Scope::new(jiff::Timestamp::UNIX_EPOCH);
+    scope.set("n", json!("hi"));
+    let stamp = Stamp {
+        adapter: "tester".to_owned(),
+        resource_id: "c-1".to_owned(),
+        resource_id_fault: None,
+        generation: Generation(1),
+        signer: None,
+    };
+    let object = desired(&task.resources[0], &scope, &stamp, Reserved::Refused).unwrap().object;
+    assert_eq!((&object["data"], object.get("stringData")), (&json!({ "k": "aGk=" }), None));
 }

@@ -8,4 +8,5 @@ mod params;
 mod payloads;
 mod phases;
 mod preconditions;
+mod secrets;
 mod world;

@@ -1,7 +1,10 @@
+#![expect(clippy::unwrap_used, reason = "tests")]
+
 use serde_json::json;
 
 use super::*;
 use crate::cel::{Answer, Expression};
+use crate::template::Template;
 
 fn scope() -> Scope {
     let mut scope = Scope::new(Timestamp::new(1_772_366_400, 250_000_000).unwrap_or(Timestamp::UNIX_EPOCH));
@@ -165,4 +168,46 @@ fn debug_output_has_names_and_no_values() {
     assert!(text.contains("secret") && !text.contains("hunter2"), "{text}");
     let text = format!("{:?}", Variable::from(json!("hunter2")));
     assert!(!text.contains("hunter2"), "{text}");
+}
+
+/// A scope with a credential, and a note that mentions it.
+fn with_a_secret() -> Scope {
+    let mut scope = scope();
+    scope.set("token", json!("hunter2-a"));
+    scope.conceal(&["token"], true);
+    scope.set("note", json!("quotes hunter2-a"));
+    scope.set("event", json!({"id": "c-12345"}));
+    scope
+}
+
+#[test]
+fn text_for_readers_shows_no_secret_and_nothing_made_of_it() {
+    let scope = with_a_secret();
+    for (template, expected) in [
+        ("is {{ .token }}", "is [redacted]"),
+        ("is {{ .token | upper }}", "is [REDACTED]"),
+        ("it {{ .note }}", "it quotes [redacted]"),
+        ("{{ .cluster.name }} of {{ .event.id }}", "c of c-12345"),
+    ] {
+        let text = Template::parse(template).unwrap().render_without_secrets(&scope).unwrap();
+        assert_eq!(text, expected, "{template}");
+    }
+}
+
+#[test]
+fn error_of_a_template_quotes_no_secret() {
+    let scope = with_a_secret();
+    let template = Template::parse("{{ .token | date \"2006\" }}").unwrap();
+    let error = template.render(&scope).unwrap_err().to_string();
+    assert!(error.contains("[redacted]") && !error.contains("hunter2"), "{error}");
+}
+
+#[test]
+fn text_of_the_event_is_no_secret_although_a_secret_repeats_it() {
+    let mut scope = scope();
+    scope.set("cluster", json!({"id": "c-12345", "pull": "hunter2-a"}));
+    scope.conceal(&["cluster"], true);
+    assert_eq!(scope.secrets().text("c-12345: hunter2-a"), "[redacted]: [redacted]");
+    scope.set("event", json!({"id": "c-12345"}));
+    assert_eq!(scope.secrets().text("c-12345: hunter2-a"), "c-12345: [redacted]");
 }

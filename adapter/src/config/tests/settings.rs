@@ -14,7 +14,7 @@ use tracing::level_filters::LevelFilter;
 
 use super::super::settings::DEPLOYMENT;
 use super::super::{PassesConfig, adapter_schema};
-use super::{Given, adapter, valid};
+use super::{Folder, Given, adapter, valid};
 
 #[test]
 fn faults_of_the_maestro_block_are_warnings_that_keep_serve_from_starting() {
@@ -169,5 +169,28 @@ fn passes_are_shown_to_holders_of_the_token_or_to_all() {
     ];
     for (name, config, access, keep, max_bytes) in cases {
         assert_eq!(config, PassesConfig { access, keep, max_bytes }, "{name}");
+    }
+}
+
+#[test]
+fn limit_of_unobserved_writes_reaches_the_task() {
+    let limit = |block: &str| {
+        let text = format!("adapter: {{name: a}}\n{block}\n");
+        let folder = Folder::new(&[("config.yaml", &text), ("task/task.yaml", "resources: []\n")]);
+        folder.load(&[]).map(|loaded| loaded.task.resend_after)
+    };
+    let maestro = |key: &str| limit(&format!("clients: {{maestro: {{insecure: true{key}}}}}"));
+    let seconds = |seconds: u64| Some(Duration::from_secs(seconds));
+    for (name, found, expected) in [
+        ("no block", limit(""), seconds(120)),
+        ("no key", maestro(""), seconds(120)),
+        ("a duration", maestro(", resend_after: 90s"), seconds(90)),
+        ("off", maestro(", resend_after: 0s"), None),
+    ] {
+        assert_eq!(found.unwrap_or_else(|diagnostics| panic!("{name}: {diagnostics}")), expected, "{name}");
+    }
+    for wrong in ["soon", "-1s"] {
+        let diagnostics = maestro(&format!(", resend_after: {wrong}")).unwrap_err().to_string();
+        assert!(diagnostics.contains(&format!("\"{wrong}\" is no duration")), "{diagnostics}");
     }
 }

@@ -272,3 +272,23 @@ fn operation(operation: &Operation) -> OperationTrace {
         result: operation.result.map(|result| result.as_str()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn variable_is_shown_but_for_what_is_secret_of_it() {
+        let mut secrets = SecretPaths::default();
+        secrets.set(&["cluster", "spec", "pin"], true);
+        secrets.set(&["flag"], true);
+        let shown = |name: &str, value: Value| shown(&secrets, &mut vec![name], &value, &Redactor::default());
+        // Too short to be found as a text.
+        let cluster = |pin: &str| json!({ "spec": { "pin": pin, "region": "eu" }, "name": "c" });
+        assert_eq!(shown("cluster", cluster("7")), cluster(redact::REDACTED));
+        assert_eq!(shown("flag", json!(true)), json!(redact::REDACTED));
+        assert_eq!(shown("other", cluster("7")), cluster("7"));
+    }
+}

@@ -103,6 +103,23 @@ fn stored_content_is_sent_whatever_the_manifest_and_the_gates_say_now() {
 }
 
 #[test]
+fn content_is_sent_with_the_executor_of_the_manifest_or_not_at_all() {
+    let executor = json!({"subject": {"type": "ServiceAccount"}});
+    // Maestro stores the executor, and does not show it.
+    let named = with(config_map("a"), json!({"manifest": {"spec": {"executor": executor}}}));
+    let (_, command) = pass(&remote(named.clone()), unobserved(500, 500));
+    let Some(Command::Update { desired, mode: UpdateMode::Resend, .. }) = command else { panic!("{command:?}") };
+    assert_eq!(desired["spec"]["executor"], executor);
+
+    let closed = with(named, json!({"when": {"expression": "false"}}));
+    assert!(pass(&remote(closed.clone()), unobserved(500, 500)).1.is_some(), "no gate holds back what was stored");
+    let broken = with(closed, json!({"manifest": {"metadata": {"labels": {"l": "{{ .event.nope }}"}}}}));
+    let (outcome, command) = pass(&remote(broken), unobserved(500, 500));
+    assert!(command.is_none(), "{command:?}");
+    assert!(outcome.unobserved.is_some(), "the report says so: {outcome:?}");
+}
+
+#[test]
 fn deletion_is_sent_again_and_is_not_finalized() {
     let task = remote(gated(config_map("a"), "delete", "true"));
     let mut terminating = unobserved(119, 119);
