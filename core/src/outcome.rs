@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::bundle::member::Effect;
 use crate::bundle::report::Report;
-use crate::decision::{Decision, FailReason, Failure, SkipReason};
+use crate::decision::{Decision, FailReason, Failure, SkipReason, WaitReason};
 use crate::id::GroupVersionKind;
 use crate::row::Row;
 use crate::warning::{Warning, WarningReason};
@@ -227,6 +227,9 @@ impl Outcome {
     /// row, and for failures whose own text says it.
     #[must_use]
     pub fn otherwise(&self) -> Option<&'static str> {
+        if matches!(self.decision, Decision::Wait(WaitReason::NamespaceTerminating(_))) {
+            return Some("its namespace has to be gone");
+        }
         // A bundle whose parent needs no write is applied all the same.
         let is_applied = self.bundle.is_some() && self.row == Row::SameGeneration;
         let Decision::Fail(failure) = &self.decision else { return self.row.otherwise().filter(|_| !is_applied) };

@@ -1,7 +1,7 @@
 //! An API server in memory, for dry runs and tests.
 //!
 //! In: the same calls as a real transport, and the objects that exist at the start. Out: the responses that an
-//! API server would give about an object's lifecycle: UIDs, resource versions, taken names, fences, finalizers,
+//! API server would give about an object's lifecycle: UIDs, resource versions, taken names, fences, finalizers, terminating namespaces,
 //! server-side apply and merge patches, generations, and `stringData`; and a log of every operation, for traces. The clock shows the same time
 //! until a caller sets it, so that a dry run is reproducible.
 //!
@@ -148,6 +148,10 @@ impl MemoryTransport {
         check_types(verb, desired)?;
         refuse_equal_keys(verb, desired)?;
         let mut state = self.state();
+        if state.is_terminating_namespace(&key.namespace) {
+            let message = format!("namespace {} is being terminated", key.namespace);
+            return Err(refuse(WriteErrorKind::NamespaceTerminating, verb, &ObjectRef::of(desired), &message));
+        }
         if let Some(holder) = state.objects.get(&key) {
             let message =
                 if is_terminating(&holder.object) { "it is still being deleted" } else { "it already exists" };

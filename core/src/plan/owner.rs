@@ -20,6 +20,8 @@ pub(super) struct OwnerStatus {
     object: Option<Owner>,
     /// Why no dependent may be written now; none if the owner is available.
     away: Option<String>,
+    /// The namespace that has to be gone before the owner can be created.
+    waits_for: Option<String>,
 }
 
 /// An object that others name as their owner.
@@ -69,17 +71,28 @@ impl OwnerStatus {
             },
         };
         let away = why.map(|why| format!("its owner, resource {name}, {why}"));
-        Self { object: object.map(|object| Owner::of(kind, object)), away }
+        let waits_for =
+            if let Decision::Wait(WaitReason::NamespaceTerminating(it)) = decision { Some(it.clone()) } else { None };
+        Self { object: object.map(|object| Owner::of(kind, object)), away, waits_for }
     }
 
     /// The status of a resource at another destination: an owner reference cannot name its object.
     pub(super) fn elsewhere(name: &str) -> Self {
-        Self { object: None, away: Some(format!("its owner, resource {name}, is at another destination")) }
+        Self::away(format!("its owner, resource {name}, is at another destination"))
     }
 
     /// The status of a resource that the plan has not decided yet.
     pub(super) fn unknown(name: &str) -> Self {
-        Self { object: None, away: Some(format!("its owner, resource {name}, was not reached")) }
+        Self::away(format!("its owner, resource {name}, was not reached"))
+    }
+
+    fn away(why: String) -> Self {
+        Self { object: None, away: Some(why), waits_for: None }
+    }
+
+    /// The namespace for whose end a dependent waits with its owner: the one in which both are.
+    pub(super) fn waits_for_namespace(&self) -> Option<&str> {
+        self.waits_for.as_deref()
     }
 
     /// Whether a live object names this owner. A terminating owner counts as named, so that its dependents need no write.

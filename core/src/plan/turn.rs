@@ -11,7 +11,7 @@ use super::owner::OwnerStatus;
 use super::reads;
 use super::requirement::refused;
 use super::{After, Attempt, Pending, Place, Planner, Purpose, State, Write, place};
-use crate::decision::Decision;
+use crate::decision::{Decision, FailReason, WaitReason};
 use crate::manifest::Desired;
 use crate::observation::{Observation, Version};
 use crate::outcome::OutcomeResult;
@@ -56,10 +56,16 @@ impl Planner<'_> {
         let (command, result) = match self.command(&decided.decision, examined, owner.as_ref(), &versions, scope.now())
         {
             Ok(command) => (command, unwritten(&decided.decision)),
-            Err(failure) => {
-                decided.decision = refused(decided.decision, failure.clone());
-                (None, OutcomeResult::Failed(failure))
-            }
+            Err(failure) => match owner.as_ref().and_then(OwnerStatus::waits_for_namespace) {
+                Some(namespace) if failure.reason == FailReason::OwnerUnavailable => {
+                    decided.decision = Decision::Wait(WaitReason::NamespaceTerminating(namespace.to_owned()));
+                    (None, OutcomeResult::Waiting)
+                }
+                Some(_) | None => {
+                    decided.decision = refused(decided.decision, failure.clone());
+                    (None, OutcomeResult::Failed(failure))
+                }
+            },
         };
         let owned = Ownership { desired: None, ..owned };
         let is_refused = matches!(result, OutcomeResult::Failed(_));

@@ -77,6 +77,12 @@ impl State {
         })
     }
 
+    /// Whether the store holds a namespace of this name that is being deleted. A namespace that it does not hold counts as there.
+    pub(super) fn is_terminating_namespace(&self, name: &str) -> bool {
+        let key = Key::new(&GroupVersionKind::new("v1", "Namespace"), None, name.to_owned());
+        self.objects.get(&key).is_some_and(|namespace| is_terminating(&namespace.object))
+    }
+
     /// The clock's time in Kubernetes' format, which has whole seconds.
     pub(super) fn timestamp(&self) -> Value {
         Timestamp::from_second(self.now.as_second()).unwrap_or(self.now).to_string().into()
@@ -123,6 +129,7 @@ impl From<&Target> for Key {
 pub(super) fn refuse(kind: WriteErrorKind, verb: &str, subject: &ObjectRef, message: &str) -> WriteError {
     let status = match kind {
         WriteErrorKind::Invalid => Some(422),
+        WriteErrorKind::NamespaceTerminating => Some(403),
         WriteErrorKind::AlreadyExists | WriteErrorKind::Conflict => Some(409),
         _ => None,
     };

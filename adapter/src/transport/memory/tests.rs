@@ -259,6 +259,23 @@ async fn remote_work_is_terminating_until_its_agent_confirms() {
 }
 
 #[tokio::test]
+async fn namespace_that_is_being_deleted_takes_no_new_objects() {
+    let metadata = json!({ "name": "a", "finalizers": ["example.com/hold"] });
+    let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": metadata });
+    let store = store();
+    let here = Destination::ThisCluster;
+    let namespace = store.create(&namespace, &here).await.unwrap();
+    let live = store.create(&map("x", json!({})), &here).await.unwrap();
+    store.delete(&target(&namespace), PropagationPolicy::Background).await.unwrap();
+    for name in ["x", "y"] {
+        let refused = store.create(&map(name, json!({})), &here).await.unwrap_err();
+        assert_eq!((refused.kind, refused.status), (WriteErrorKind::NamespaceTerminating, Some(403)), "{name}");
+    }
+    let changed = map("x", json!({ "k": "v" }));
+    assert_eq!(store.update(&changed, &target(&live), &unmanaged(), Apply).await.unwrap()["data"]["k"], "v");
+}
+
+#[tokio::test]
 async fn override_exists_at_start_and_replaces_the_applied_object() {
     let mut instead = map("x", json!({ "from": "override" }));
     instead["metadata"]["uid"] = json!("given");

@@ -47,6 +47,7 @@ fn recreation_deletes_nothing() {
     let waiting = pass(&task, &mut store, 2, &[]);
     assert_eq!(waiting.result(), (WAITS.0, WAITS.1, WAITS.2, "14"));
     assert_eq!((available(&waiting).1, store.names()), ("Waiting".to_owned(), vec!["a"]));
+    assert_eq!(waiting.outcomes[0].otherwise(), Some("its namespace has to be gone"));
 }
 
 #[test]
@@ -58,12 +59,12 @@ fn former_versions_stay_while_the_new_one_waits() {
 }
 
 #[test]
-fn dependents_name_what_their_owner_waits_for() {
-    let dependent = with(config_map("b"), json!({ "owner": { "resource": "a" } }));
-    let waiting = pass(&task(&[config_map("a"), dependent]), &mut going([]), 1, &[]);
-    assert_eq!(waiting.results()[1].1, "OwnerUnavailable");
-    let reason = waiting.outcomes[1].reason();
-    assert!(reason.contains("resource a, waits until its namespace is gone"), "{reason}");
+fn dependents_wait_with_their_owner() {
+    let of = |name: &str, owner: &str| with(config_map(name), json!({ "owner": { "resource": owner } }));
+    let mut store = going([]);
+    let waiting = pass(&task(&[config_map("a"), of("b", "a"), of("c", "b")]), &mut store, 1, &[]);
+    assert_eq!(waiting.results(), [(WAITS.0, WAITS.1, WAITS.2, "12"); 3]);
+    assert_eq!(store.log, ["create a"]);
 }
 
 #[test]
