@@ -205,8 +205,6 @@ fn example_files_load_without_diagnostics() {
                     params = text;
                     continue;
                 }
-                // `traps` checks these, which are not to load without a word.
-                "trap" => continue,
                 "resources" => ("task".to_owned(), recipe::task(&params, &text)),
                 // `traps` compares their diagnostics with the page.
                 "trap" => continue,
