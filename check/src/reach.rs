@@ -18,13 +18,10 @@ use std::collections::BTreeMap;
 use self::explore::Explored;
 use self::situations::Situation;
 use self::tree::Tree;
-use crate::gate_values::Own;
 use crate::members::{Members, members};
 use lifecycle_core::decision::Decision;
 use lifecycle_core::row::Row;
 use lifecycle_core::task::{Resource, Task};
-use lifecycle_language::cel::{Expression, Presence};
-use lifecycle_language::resource_reads::ResourceReads;
 
 /// The rows and decisions that one resource can reach.
 #[derive(Debug)]
@@ -115,11 +112,10 @@ pub fn reach(task: &Task) -> Vec<Reach<'_>> {
                 add(&mut rows, run.end);
                 tree.insert(run);
             }
-            let own = Own::of(task, resource);
             let gates = &resource.gates;
             let mut removing = gates.delete.iter().map(|delete| &delete.when).chain(&gates.orphan);
             let holds_of_nothing = rows.contains_key(&Row::AlreadyAbsent) || rows.contains_key(&Row::NothingToDisown);
-            if holds_of_nothing && removing.any(|gate| can_change(&own, gate)) {
+            if holds_of_nothing && removing.any(|gate| !gate.resource_reads().is_empty()) {
                 // The gate need not hold about an object that is then found at a former place.
                 let runs = Explored::of(task, index).at_former_places().runs(&situations);
                 runs.iter().for_each(|run| add(&mut rows, run.end));
@@ -141,18 +137,6 @@ fn add(rows: &mut Rows, end: End) {
     let decision = (end.decision, end.reason);
     if !decisions.contains(&decision) {
         decisions.push(decision);
-    }
-}
-
-/// Whether a gate that holds while nothing is found need not hold once something is: it reads another resource, which may have been
-/// written meanwhile, or what it reads of its own object can keep it from holding.
-fn can_change(own: &Own<'_>, gate: &Expression) -> bool {
-    match gate.resource_reads() {
-        ResourceReads::Any => true,
-        ResourceReads::Only(names) if names.is_empty() => false,
-        ResourceReads::Only(names) => {
-            names.iter().any(|name| *name != own.resource.name) || own.possible(gate, Presence::Present).does_not_hold
-        }
     }
 }
 

@@ -286,6 +286,7 @@ fn check_warns_of_a_namespace_that_takes_along_what_was_to_go_later() {
         ("a namespace that waits for its content", case("event.x == 'a' && !resources.?inner.hasValue()", ordered), ""),
         ("a namespace that waits for the same", case(ordered, ordered), ""),
         ("content that waits for nothing", case("event.x == 'a'", "event.x == 'a'"), ""),
+        ("a namespace that goes on fewer events", case("event.x == 'a' && event.y == 'b'", ordered), ""),
         ("a namespace that goes on other events", case("event.x == 'b'", ordered), ""),
     ];
     for (name, resources, expected) in cases {
