@@ -7,6 +7,7 @@ mod disown;
 mod faults;
 mod fences;
 mod kinds;
+mod labels;
 mod many;
 mod migration;
 mod modes;
