@@ -223,12 +223,34 @@ fn decode<T: DeserializeOwned>(source_name: &str, answer: &str) -> Result<T, Awa
 mod tests {
     #![expect(clippy::unwrap_used, reason = "tests")]
 
+    use lifecycle_e2e::scripted::Scripted;
+
     use super::*;
+    use crate::config::ApiConfig;
     use crate::model::Pass;
 
     async fn answer_after(took: Duration, answer: Result<&str, Away>) -> Result<String, Away> {
         tokio::time::sleep(took).await;
         answer.map(str::to_owned)
+    }
+
+    #[tokio::test]
+    async fn token_is_sent_to_the_api_with_the_configured_scheme() {
+        let token = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(token.path(), "t0ken").unwrap();
+        for (word, auth_scheme) in lifecycle_api_client::AuthScheme::CHOICES {
+            let server = Scripted::start([]).await.unwrap();
+            let config = ApiConfig {
+                base_url: server.url(),
+                version: String::new(),
+                timeout: Duration::from_secs(10),
+                token_file: Some(token.path().to_owned()),
+                auth_scheme,
+                kinds: Vec::new(),
+            };
+            drop(Api::new(&config, Answers::new()).unwrap().resource("a").await);
+            assert_eq!(server.header(0, "authorization"), Some(format!("{word} t0ken")));
+        }
     }
 
     #[tokio::test(start_paused = true)]

@@ -194,6 +194,27 @@ async fn each_request_tells_caches_to_ask_the_api() -> anyhow::Result<()> {
     Ok(())
 }
 
+#[tokio::test]
+async fn token_is_sent_with_the_configured_scheme() -> anyhow::Result<()> {
+    let token = tempfile::NamedTempFile::new()?;
+    std::fs::write(token.path(), "t0ken")?;
+    for (word, auth_scheme) in lifecycle_api_client::AuthScheme::CHOICES {
+        let api = LocalApi::start().await?;
+        let config = ApiConfig {
+            base_url: api.url(),
+            version: String::new(),
+            timeout: PATIENCE,
+            token_file: Some(token.path().to_owned()),
+            auth_scheme,
+            requests_per_second: 100,
+        };
+        drop(connect::api(&config)?.any().await);
+        let sent = api.requests().remove(0).headers.get("authorization").cloned();
+        assert_eq!(sent.as_ref().map(|it| it.as_bytes()), Some(format!("{word} t0ken").as_bytes()));
+    }
+    Ok(())
+}
+
 #[test]
 fn list_is_read_only_if_it_is_complete() {
     let resource = json!({ "id": "a", "kind": "Cluster", "generation": 2, "spec": { "items": null } });

@@ -106,6 +106,12 @@ async fn objects_that_no_api_server_accepts_are_invalid() {
             true,
         ),
         (
+            "a list with equal keys",
+            json!({ "apiVersion": "v1", "kind": "Pod", "metadata": { "name": "x", "namespace": "n" }, "spec": {
+                    "containers": [{ "name": "a", "image": "i" }, { "name": "a", "image": "j" }] } }),
+            false,
+        ),
+        (
             "a label that is a number",
             json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "x", "labels": { "a": 1 } } }),
             false,

@@ -182,6 +182,7 @@ fn secrets_and_the_environment_are_redacted() {
     scope.set("work", json!({"spec": {"workload": {"manifests": [secret]}}}));
     scope.set("map", json!({"kind": "ConfigMap", "data": {"a": 1}, "metadata": {"annotations": {applied: "plain"}}}));
     scope.set("resources", json!({"s": secret}));
+    scope.set("pod", json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "for-hunter2"}}));
     let redacted = "[redacted]";
     let whole =
         r#"{"apiVersion":"v1","data":"[redacted]","kind":"Secret","metadata":{"annotations":{"kubectl.kubernetes.io"#;
@@ -207,6 +208,7 @@ fn secrets_and_the_environment_are_redacted() {
             "resources.s.metadata.annotations",
             r#"{"kubectl.kubernetes.io/last-applied-configuration":"[redacted]","plain":"p"}"#,
         ),
+        ("a name that quotes a secret", "pod", "pod", "Pod for-[redacted]"),
         ("what is no secret of it", "resources.s.type", "resources.s.type", r#""Opaque""#),
         (
             "another annotation",
