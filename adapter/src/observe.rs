@@ -41,17 +41,16 @@ pub async fn find_all<T: Transport>(transport: &T, queries: Vec<Query>, deadline
     answer_of.into_iter().map(|index| answers[index].clone()).collect()
 }
 
-/// Runs the queries of a bundle's members, each in whichever version the server serves the kind.
+/// Runs the queries of a bundle's members.
 pub async fn find_members<T: Transport>(transport: &T, queries: Vec<Query>, deadline: Instant) -> Vec<Observation> {
-    let find = |query: Query| async move {
-        let answer = transport.find_in_any_version(&query);
-        observed(answer, &query, deadline).await
-    };
+    let find = |query: Query| async move { find(transport, &query, deadline).await };
     stream::iter(queries).map(find).buffered(CONCURRENT_READS).collect().await
 }
 
+/// Reads in whichever version the server serves the kind. A kind that it serves in no version has no objects: the finalizer of a
+/// definition removes them before the definition goes, so that a definition which is installed again brings none back.
 async fn find<T: Transport>(transport: &T, query: &Query, deadline: Instant) -> Observation {
-    observed(transport.find(query), query, deadline).await
+    observed(transport.find_in_any_version(query), query, deadline).await
 }
 
 async fn observed(

@@ -5,6 +5,7 @@
 //! a stamped label or annotation is invalid.
 
 pub mod reserved;
+mod secret;
 
 use std::borrow::Cow;
 
@@ -22,8 +23,8 @@ use crate::proof::{Claim, Signer};
 use crate::task::{Manifest, Resource, TransportKind, kinds};
 use lifecycle_language::scope::Scope;
 use lifecycle_language::template::{Tree, Unconfined};
-use lifecycle_language::value::base64;
 use reserved::Reserved;
+pub(crate) use secret::{encode_texts, lacks_value};
 
 /// The labels and the annotation that every object gets. A generation that the author wrote stays.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -202,6 +203,9 @@ fn actions_of(tree: &Tree) -> usize {
 /// [reserved].
 pub fn desired(resource: &Resource, scope: &Scope, stamp: &Stamp, reserved: Reserved) -> Result<Desired, Failure> {
     let mut object = render(&resource.manifest, scope)?;
+    if let Some(fault) = lacks_value(&object) {
+        return Err(render_failure(fault));
+    }
     encode_texts(&mut object);
     place(&mut object, &resource.transport, scope)?;
     if let (Reserved::Refused, Some(fault)) = (reserved, reserved::fault(&object, &resource.name, stamp)) {
@@ -221,32 +225,6 @@ pub fn desired(resource: &Resource, scope: &Scope, stamp: &Stamp, reserved: Rese
         prove(&mut object, signer, &kind);
     }
     Ok(Desired { kind, name, namespace, generation, object })
-}
-
-/// Moves `stringData` of a Secret into `data`, as the API server would: there an apply owns each key, and removes it once the
-/// manifest lacks it. The server leaves a key that it moved itself for ever.
-///
-/// A value that is no text stays, so that the server refuses it by name. A Secret within another object, such as a
-/// ManifestWork, stays as it is: whoever applies it there decides.
-pub(crate) fn encode_texts(object: &mut Value) {
-    let is = |key: &str, text: &str| object.get(key).and_then(Value::as_str) == Some(text);
-    if !(is("apiVersion", "v1") && is("kind", "Secret")) {
-        return;
-    }
-    let Some(fields) = object.as_object_mut() else { return };
-    let Some(Value::Object(texts)) = fields.get("stringData") else { return };
-    let is_fit = fields.get("data").is_none_or(|data| data.is_null() || data.is_object());
-    if !is_fit || !texts.values().all(Value::is_string) {
-        return;
-    }
-    let encode = |text: &Value| Value::from(base64::encode(text.as_str().unwrap_or_default().as_bytes()));
-    let encoded: Map<String, Value> = texts.iter().map(|(key, text)| (key.clone(), encode(text))).collect();
-    fields.remove("stringData");
-    match fields.get_mut("data").and_then(Value::as_object_mut) {
-        Some(data) => data.extend(encoded),
-        None if encoded.is_empty() => {}
-        None => drop(fields.insert("data".to_owned(), Value::Object(encoded))),
-    }
 }
 
 /// Puts an object of a Maestro consumer into its only namespace, which has the consumer's name.

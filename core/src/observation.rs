@@ -1,5 +1,6 @@
 //! Queries for live objects, and their results.
 
+mod recorded;
 mod version;
 
 use std::collections::BTreeMap;
@@ -11,6 +12,7 @@ use crate::destination::Destination;
 use crate::id::{GroupVersionKind, is_same_namespace};
 use crate::keys;
 
+pub use recorded::Recorded;
 pub use version::{Unobserved, Version};
 
 /// A read of live objects, with every template rendered.

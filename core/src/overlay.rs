@@ -225,8 +225,9 @@ fn stale(account: Account<'_>) -> Option<Correction> {
     })
 }
 
-/// The correction of `Available` while a `when` that reads the clock, or a namespace that is being deleted, keeps a resource
-/// from the event's generation. A report of the older object would tell the API that this generation is done.
+/// The correction of `Available` while a `when` that reads the clock, a namespace that is being deleted, or an object that is
+/// terminating keeps a resource from the event's generation. A report of the older object would tell the API that this
+/// generation is done.
 fn waiting(account: Account<'_>) -> Option<Correction> {
     let waits = account.outcomes.iter().filter_map(|outcome| match &outcome.decision {
         Decision::Wait(WaitReason::NotYet(NotYet { gate, holds_back: true })) => {
@@ -235,6 +236,8 @@ fn waiting(account: Account<'_>) -> Option<Correction> {
         Decision::Wait(WaitReason::NamespaceTerminating(_)) => {
             Some(format!("resource {} waits: {}", name(outcome), outcome.decision.sentence()))
         }
+        Decision::Wait(WaitReason::Terminating) => Some(until_gone(outcome)),
+        Decision::Recreate { .. } if outcome.result == OutcomeResult::Deleting => Some(until_gone(outcome)),
         Decision::Delete | Decision::Disown(_) => None,
         Decision::Create
         | Decision::CreateVersion(_)
@@ -251,6 +254,10 @@ fn waiting(account: Account<'_>) -> Option<Correction> {
     });
     let message = waits.collect::<Vec<_>>().join("; ");
     (!message.is_empty()).then_some(Correction { status: "False", reason: WAITING, message })
+}
+
+fn until_gone(outcome: &Outcome) -> String {
+    format!("resource {} waits until {} is gone, which is terminating", name(outcome), object_of(outcome))
 }
 
 /// The correction of `Finalized` while an object is unread or could be neither deleted nor disowned. To an

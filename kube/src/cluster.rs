@@ -24,7 +24,7 @@
 //!
 //! An object counts as absent only if the server answers that this object does not exist. An answer that is
 //! not the requested object, or not a list of the requested kind, is an error, see `answer`. So is a kind
-//! that is not served: its definition may be reinstalled in a minute, and its objects with it.
+//! that is not served in the asked version; `get_in_any_version` and `list_in_any_version` look at the others.
 
 mod update;
 mod write;

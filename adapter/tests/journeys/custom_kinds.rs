@@ -114,7 +114,11 @@ async fn kind_installed_later_is_found_without_a_restart() -> Result<()> {
     let definition = Definition::new(&world).await?;
     let _adapter = world.adapter(definition.task())?.start().await?;
     let report = world.reconcile("c1", 1).await?;
-    assert_eq!(report.outcome("gadget"), "fail DiscoveryFailed", "a kind that is not served is not an absent object");
+    assert_eq!(
+        report.condition("Available")["reason"],
+        "NotFound",
+        "no object of the kind exists, and none can be made"
+    );
     let message = report.condition("Available")["message"].to_string();
     assert!(message.contains("Gadget") && message.contains(&definition.group), "{message}");
 
@@ -126,4 +130,22 @@ async fn kind_installed_later_is_found_without_a_restart() -> Result<()> {
     })
     .await?;
     definition.remove().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn cluster_is_finalized_although_the_definition_of_an_object_is_gone() -> Result<()> {
+    let world = World::new().await?;
+    let definition = Definition::new(&world).await?;
+    definition.install().await?;
+    let _adapter = world.adapter(definition.task())?.start().await?;
+    assert_eq!(world.reconcile("c1", 1).await?.outcome("gadget"), "create Absent");
+    definition.remove().await?;
+
+    world.api.delete("c1").await?;
+    await_condition("the deletion", PATIENCE, async || {
+        let report = world.reconcile_again("c1").await?;
+        ensure!(report.status("Finalized") == "True", "{report:?}");
+        Ok(())
+    })
+    .await
 }

@@ -166,3 +166,28 @@ async fn role_without_the_search_blocks_no_deletion_and_a_failed_search_does() -
     adapter.await_metric("hyperfleet_adapter_warnings_total", &[("warning", "former_unread")], 2.0).await?;
     Ok(())
 }
+
+/// The copy has the labels of the original, as from `kubectl get -o yaml`, an edit and `kubectl create`.
+#[tokio::test(flavor = "multi_thread")]
+async fn copy_that_a_person_made_outlives_the_deletion() -> Result<()> {
+    let world = World::new().await?;
+    let moving = MOVING.replace("NAMESPACE", "'{{ .namespace }}'").replace("NAME", "'{{ .clusterId }}'");
+    let _adapter = world.adapter(task(&moving))?.start().await?;
+    world.reconcile("c1", 1).await?;
+    let maps = world.objects("v1", "ConfigMap").await?;
+    let mut copy = maps.get("c1").await?;
+    copy.metadata = kube::api::ObjectMeta {
+        name: Some("copy".to_owned()),
+        labels: copy.metadata.labels,
+        annotations: copy.metadata.annotations,
+        ..Default::default()
+    };
+    maps.create(&kube::api::PostParams::default(), &copy).await?;
+
+    world.api.delete("c1").await?;
+    let report = world.reconcile_again("c1").await?;
+    assert_eq!((report.outcome("settings").as_str(), report.status("Finalized")), ("delete DeleteGateHolds", "True"));
+    assert!(maps.get_opt("c1").await?.is_none());
+    assert!(maps.get_opt("copy").await?.is_some(), "the adapter never wrote the copy");
+    Ok(())
+}

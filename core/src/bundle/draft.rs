@@ -12,7 +12,7 @@ use super::identity::{GroupKind, Identity};
 use super::policy::{Policies, Settings, Update, takes_others_along};
 use super::serving;
 use crate::keys;
-use crate::manifest::encode_texts;
+use crate::manifest::{encode_texts, lacks_value};
 use crate::object_ref::ObjectRef;
 use crate::readiness::Hints;
 
@@ -55,6 +55,9 @@ impl Draft {
             }
         }
         strip(&mut object);
+        if let Some(lack) = lacks_value(&object) {
+            return Err(vec![fault(lack)]);
+        }
         encode_texts(&mut object);
         let mut settings = Settings::read(&object, prefix, defaults)
             .map_err(|faults| faults.iter().map(|it| fault(it.to_string())).collect::<Vec<_>>())?;

@@ -96,7 +96,7 @@ impl Setting<'_> {
     /// annotations, so a member has to name itself, or at least to have no controller.
     pub(super) fn kinship(&self, version: &Version, identity: &Identity) -> Kinship {
         let names_itself = version.annotation(keys::DELETION).and_then(|text| Departure::names(text, identity));
-        let is_controlled = version.owner_references().iter().any(|reference| reference["controller"] == true);
+        let is_controlled = version.controller().is_some();
         let has_digest = version.annotation(keys::DIGEST).is_some();
         let lost = keys::OWNERSHIP_LABELS.into_iter().find(|key| version.label(key).is_none());
         match (names_itself, lost) {
@@ -142,7 +142,8 @@ impl Setting<'_> {
             Some(_) | None if is_of_adapter() => {
                 Some(format!("an adapter that sets no labels, as its annotation `{}` says", keys::GENERATION))
             }
-            Some(_) | None => None,
+            // Whatever controls the object writes it again, and may take it away.
+            Some(_) | None => version.controller().map(|controller| format!("{controller}, which controls it")),
         };
         Live::Other(version, owner.map_or(Owner::Nobody, Owner::Others))
     }

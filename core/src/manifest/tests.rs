@@ -4,6 +4,8 @@
 use serde_json::json;
 
 use super::*;
+use crate::bundle::draft::Draft;
+use crate::bundle::policy::Policies;
 use crate::task::compile::{Surroundings, compile};
 use lifecycle_language::template::Template;
 
@@ -118,4 +120,21 @@ resources:
     };
     let object = desired(&task.resources[0], &scope, &stamp, Reserved::Refused).unwrap().object;
     assert_eq!((&object["data"], object.get("stringData")), (&json!({ "k": "aGk=" }), None));
+}
+
+#[test]
+fn secret_with_a_text_made_from_null_is_not_written() {
+    let secret = |kind: &str, text: &str| json!({ "apiVersion": "v1", "kind": kind, "metadata": { "name": "a" }, "stringData": { "user": "x", "password": text } });
+    let cases = [
+        ("null alone", secret("Secret", "<no value>"), true),
+        ("null within a text", secret("Secret", "user:<no value>@host"), true),
+        ("a value", secret("Secret", "hunter2"), false),
+        ("another kind, as from the Go adapter", secret("ConfigMap", "<no value>"), false),
+    ];
+    for (name, object, is_refused) in cases {
+        let fault = lacks_value(&object);
+        assert_eq!(fault.as_ref().is_some_and(|fault| fault.contains("`stringData.password`")), is_refused, "{name}");
+        let draft = Draft::new(object, "example.io", &Policies::default());
+        assert_eq!(draft.is_err(), is_refused, "{name}, in a bundle");
+    }
 }

@@ -95,6 +95,14 @@ impl Version {
         self.metadata("ownerReferences").and_then(Value::as_array).map_or(&[], Vec::as_slice)
     }
 
+    /// The kind and the name of the object's controller, which writes the object again and may take it away; none if it has none.
+    #[must_use]
+    pub fn controller(&self) -> Option<String> {
+        let reference = self.owner_references().iter().find(|reference| reference["controller"] == true)?;
+        let text = |key: &str| reference[key].as_str().unwrap_or("?");
+        Some(format!("{} {}", text("kind"), text("name")))
+    }
+
     /// Whether the object has the label of disowned objects, with any value: no resource may write it then.
     #[must_use]
     pub fn is_disowned(&self) -> bool {

@@ -265,6 +265,11 @@ fn live(
     if !questions.adopts() && !is_ours(questions, is_foreign) {
         return Err(not_ours(&[namesake], "an update would take it over", true));
     }
+    let controller = namesake.controller().filter(|_| is_foreign);
+    sees(questions, "does a controller own the foreign object?", controller.is_some());
+    if let Some(controller) = controller {
+        return Err(controlled(namesake, &controller));
+    }
     Ok(Decision::Update { from: namesake.generation(), because })
 }
 
@@ -348,6 +353,16 @@ fn not_ours(versions: &[&Version], why: &str, may_adopt: bool) -> Failure {
          or selector",
         keys::GENERATION,
         keys::ADAPTER,
+    );
+    Failure::new(FailReason::NotOurs, message)
+}
+
+/// The failure of an adoption that a controller would not take notice of.
+fn controlled(namesake: &Version, controller: &str) -> Failure {
+    let object = ObjectRef::of(namesake.object());
+    let message = format!(
+        "{controller} controls {object}, writes it again and may delete it: it is not adopted; change {controller}, or choose another \
+         name"
     );
     Failure::new(FailReason::NotOurs, message)
 }

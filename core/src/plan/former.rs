@@ -23,7 +23,7 @@ use crate::id::is_same_kind;
 use crate::keys;
 use crate::labels::is_label_value;
 use crate::object_ref::ObjectRef;
-use crate::observation::{Observation, Query, QueryBy, Version};
+use crate::observation::{Observation, Query, QueryBy, Recorded, Version};
 use crate::outcome::GateAnswer;
 use crate::ownership::Owned;
 use crate::proof::Claim;
@@ -73,7 +73,7 @@ enum Kinship {
     Own,
     /// Nobody deletes it; the text says why, and what to do.
     Left(String),
-    /// Another entry's, a member's of a set that its parent tells, or a copy.
+    /// Another entry's, a member's of a set that its parent tells, or a copy that the adapter never wrote.
     Others,
 }
 
@@ -157,7 +157,7 @@ impl Planner<'_> {
                 for version in candidates {
                     // What its own discovery found was judged by the rules of ownership.
                     let is_known = found.iter().any(|it| is_same_place(it, &version));
-                    match self.kinship(index, &version, &sets) {
+                    match self.kinship(index, &version, is_known, &sets) {
                         Kinship::Own if is_known => {}
                         Kinship::Own if has_parent => {
                             let object = ObjectRef::of(version.object());
@@ -190,8 +190,9 @@ impl Planner<'_> {
         found.iter().any(|version| is_own(version) && version.is_written_by(&self.stamp.adapter))
     }
 
-    /// Whose an object is that carries the labels of this adapter and API resource. `sets` are the sets whose parents were found.
-    fn kinship(&self, index: usize, version: &Version, sets: &[String]) -> Kinship {
+    /// Whose an object is that carries the labels of this adapter and API resource. `is_known` says whether the entry's discovery found
+    /// it, too; `sets` are the sets whose parents were found.
+    fn kinship(&self, index: usize, version: &Version, is_known: bool, sets: &[String]) -> Kinship {
         let resource = &self.task.resources[index];
         let is_ours = version.label(keys::ADAPTER) == Some(&self.stamp.adapter)
             && version.label(keys::RESOURCE_ID) == Some(&self.stamp.resource_id);
@@ -203,6 +204,17 @@ impl Planner<'_> {
             return Kinship::Others;
         }
         let object = ObjectRef::of(version.object());
+        match version.recorded(&self.stamp.adapter) {
+            Recorded::Never if !is_known => return Kinship::Others,
+            Recorded::Earlier if !is_known => {
+                return Kinship::Left(format!(
+                    "{object} has the labels of the entry `{entry}`, and was copied or restored after the adapter wrote it: delete the \
+                     object, or remove its label `{}` if it is to stay",
+                    keys::RESOURCE
+                ));
+            }
+            Recorded::Never | Recorded::Earlier | Recorded::Here | Recorded::Nothing => {}
+        }
         let Some(owner) = self.task.resources.iter().find(|owner| owner.name == entry) else {
             let what = if applyset::is_marked(version.object()) { ", the parent of a bundle," } else { "" };
             return Kinship::Left(format!(
@@ -249,7 +261,6 @@ impl Planner<'_> {
     /// is of another object.
     fn is_copy(&self, index: usize, version: &Version) -> bool {
         let kind = &self.task.resources[index].kind;
-        let is_controlled = version.owner_references().iter().any(|reference| reference["controller"] == true);
         let claim = Claim {
             adapter: &self.stamp.adapter,
             resource_id: &self.stamp.resource_id,
@@ -259,7 +270,7 @@ impl Planner<'_> {
             name: version.name(),
         };
         let proof = self.stamp.signer.as_ref().zip(version.annotation(keys::OWNERSHIP_PROOF));
-        is_controlled || proof.is_some_and(|(signer, proof)| !signer.verify(&claim, proof))
+        version.controller().is_some() || proof.is_some_and(|(signer, proof)| !signer.verify(&claim, proof))
     }
 
     /// The decision about an entry whose versions were found at a former place: only rows that delete or disown may write them,

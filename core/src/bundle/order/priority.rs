@@ -5,12 +5,14 @@ use crate::bundle::identity::GroupKind;
 /// Returns when an object of a kind is applied: lower comes first.
 ///
 /// A namespace precedes what is in it, a webhook of others the objects that it judges, a class or role what refers to it, and
-/// configuration the workload that mounts it.
+/// configuration the workload that mounts it. A Secret with the token of a ServiceAccount goes
+/// at once if that account is not there yet.
 pub(super) fn to_apply(kind: &GroupKind) -> i8 {
     match (kind.group.as_str(), kind.kind.as_str()) {
         ("", "Namespace") => -4,
         ("admissionregistration.k8s.io", "MutatingWebhookConfiguration" | "ValidatingWebhookConfiguration") => -3,
-        ("apiextensions.k8s.io", "CustomResourceDefinition")
+        ("", "ServiceAccount")
+        | ("apiextensions.k8s.io", "CustomResourceDefinition")
         | ("networking.k8s.io", "IngressClass")
         | ("node.k8s.io", "RuntimeClass")
         | ("rbac.authorization.k8s.io", "ClusterRole" | "Role")
@@ -55,6 +57,7 @@ mod tests {
             ("storage.k8s.io", "StorageClass", -2, 4),
             ("rbac.authorization.k8s.io", "ClusterRole", -2, 0),
             ("rbac.authorization.k8s.io", "Role", -2, 0),
+            ("", "ServiceAccount", -2, 0),
             ("", "ConfigMap", -1, 2),
             ("", "Secret", -1, 2),
             ("rbac.authorization.k8s.io", "ClusterRoleBinding", -1, 0),

@@ -340,6 +340,7 @@ fn object_that_left_the_manifests_goes_only_after_all_waves_are_ready() {
 #[test]
 fn taken_name_is_adopted_if_nobody_owns_it() {
     let foreign = json!({ "labels": { "hyperfleet.io/adapter": "other" } });
+    let controlled = || json!({ "ownerReferences": [{ "kind": "Certificate", "name": "web", "controller": true }] });
     for (name, metadata, policy, expected) in [
         ("nobody's", json!({}), "if-unowned", "a updated"),
         ("nobody's, never adopted", json!({}), "never", "a failed"),
@@ -378,6 +379,8 @@ fn taken_name_is_adopted_if_nobody_owns_it() {
             "if-unowned",
             "a updated",
         ),
+        ("a controller's", controlled(), "if-unowned", "a failed"),
+        ("a controller's, always adopted", controlled(), "always", "a updated"),
         ("another adapter's, always adopted", foreign, "always", "a updated"),
     ] {
         let mut world = World::new(vec![map("a", &[("adoption-policy", policy)])]);

@@ -127,3 +127,15 @@ fn name_taken_by_a_foreign_object_fails_every_event_alike() {
         assert!(is_unstamped(store.object("job-3")));
     }
 }
+
+#[test]
+fn object_that_a_controller_writes_is_adopted_by_no_entry() {
+    let adopting = with(gated(config_map("job"), "delete", "deleting"), json!({ "adopt": true }));
+    let controller =
+        json!({ "metadata": { "ownerReferences": [{ "kind": "Certificate", "name": "web", "controller": true }] } });
+    let mut store = Store::with([with(theirs("job"), controller)]);
+    let refused = pass(&task(&[adopting]), &mut store, 3, &[]);
+    assert_eq!((refused.result(), store.log.len()), (("fail", "NotOurs", "failed", "19"), 0));
+    let told = refused.outcomes[0].reason();
+    assert!(told.contains("Certificate web controls ConfigMap team/job"), "{told}");
+}

@@ -136,6 +136,7 @@ fn objects_of_others_and_copies_keep_no_deletion_open() {
     let but = |key: &str, value: Value| with(labels("job"), json!({ key: value }));
     let controlled = json!({ "metadata": { "ownerReferences": [{ "controller": true, "uid": "x" }] } });
     let unsigned = || live("ConfigMap", "left", labels("job"), Some(1));
+    let copied = recorded(&[("kubectl-create", "2026-01-02T00:00:00Z")]);
     let cases = [
         ("another adapter's", live("ConfigMap", "left", but(keys::ADAPTER, json!("other")), Some(1))),
         ("another API resource's", live("ConfigMap", "left", but(keys::RESOURCE_ID, json!("c2")), Some(1))),
@@ -143,6 +144,7 @@ fn objects_of_others_and_copies_keep_no_deletion_open() {
         ("one that a person gave up", live("ConfigMap", "left", but(keys::RESOURCE, Value::Null), Some(1))),
         ("a disowned one", live("ConfigMap", "left", but(keys::DISOWNED, json!("c1")), Some(1))),
         ("one that a controller made", with(unsigned(), controlled)),
+        ("one that a person copied", with(unsigned(), copied)),
     ];
     let kept = gated(config_map("kept"), "create", "false");
     let task = task(&[gated(config_map("job"), "delete", "deleting"), kept]);
@@ -153,6 +155,36 @@ fn objects_of_others_and_copies_keep_no_deletion_open() {
         assert_eq!((outcome.decision.reason(), outcome.finalized), ("AlreadyAbsent", true), "{name}");
         assert_eq!((passed.warnings().len(), store.log.len()), (0, 0), "{name}");
     }
+}
+
+/// Says who wrote an object that was created on the second of January, and when.
+fn recorded(writes: &[(&str, &str)]) -> Value {
+    let entries: Vec<Value> =
+        writes.iter().map(|(manager, time)| json!({ "manager": manager, "time": time })).collect();
+    json!({ "metadata": { "creationTimestamp": "2026-01-02T00:00:00Z", "managedFields": entries } })
+}
+
+#[test]
+fn object_that_was_restored_elsewhere_is_named_and_not_deleted() {
+    let unsigned = |name: &str| live("ConfigMap", name, labels("job"), Some(1));
+    let ours = recorded(&[("tester", "2026-01-02T00:00:00Z")]);
+    let restored = recorded(&[("tester", "2026-01-01T00:00:00Z"), ("velero", "2026-01-02T00:00:00Z")]);
+    let task = task(&[gated(config_map("job"), "delete", "deleting")]);
+    let mut store = Store::with([with(unsigned("former"), ours), with(unsigned("copy"), restored.clone())]);
+    let passed = pass(&task, &mut store, 3, &yes("deleting"));
+    assert_eq!((store.names(), store.log.clone()), (vec!["copy"], vec!["delete former".to_owned()]));
+    assert_eq!((passed.warnings(), passed.outcomes[0].finalized), (vec!["left_behind"], false));
+    let again = pass(&task, &mut store, 3, &yes("deleting"));
+    let told = again.outcomes[0].reason();
+    assert!(
+        told.starts_with("ConfigMap team/copy has the labels of the entry `job`, and was copied or restored"),
+        "{told}"
+    );
+
+    // What the entry's own discovery finds is its object, whoever restored it.
+    let mut store = Store::with([with(unsigned("job"), restored)]);
+    let passed = pass(&task, &mut store, 3, &yes("deleting"));
+    assert_eq!((store.names().len(), passed.warnings().len()), (0, 0));
 }
 
 #[test]

@@ -68,3 +68,19 @@ fn waiting_owner_can_be_named_by_its_dependents() {
     let pass = pass(&task(&[waiting(), dependent]), &mut store, 3, &[]);
     assert_eq!(pass.results()[1], ("create", "Absent", "created", "12"));
 }
+
+#[test]
+fn object_that_is_on_its_way_out_is_not_available() {
+    let recreated = task(&[with(config_map("job"), json!({ "recreate_on_change": true }))]);
+    let mut store = Store::with([live("ConfigMap", "job", json!({}), Some(2))]);
+    store.hold("job");
+    let deleting = pass(&recreated, &mut store, 3, &[]);
+    assert_eq!(deleting.result().2, "deleting");
+    let waits = pass(&recreated, &mut store, 3, &[]);
+    assert_eq!(waits.result(), ("wait", "Terminating", "waiting", "9"));
+    for pass in [deleting, waits] {
+        let (status, reason, message) = available(&pass);
+        assert_eq!((status.as_str(), reason.as_str()), ("False", "Waiting"));
+        assert_eq!(message, "resource job waits until ConfigMap team/job is gone, which is terminating");
+    }
+}

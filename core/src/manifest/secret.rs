@@ -1,0 +1,52 @@
+//! The texts of a Secret: `stringData`, which the API server takes and never gives back.
+//!
+//! In: a rendered object. Out: the same object with `data` alone; or why it must not be written.
+
+use serde_json::{Map, Value};
+
+use lifecycle_language::value::base64;
+
+/// What a template prints for null, as in Go.
+const NO_VALUE: &str = "<no value>";
+
+/// Why a Secret must not be written: a text of it was made from null. Written, it would replace the credential that is there.
+///
+/// Other objects, and a Secret within another object, get the text, as from the Go adapter.
+pub(crate) fn lacks_value(object: &Value) -> Option<String> {
+    let texts = object.get("stringData").filter(|_| is_secret(object))?.as_object()?;
+    let lacks = |text: &Value| text.as_str().is_some_and(|text| text.contains(NO_VALUE));
+    let (key, _) = texts.iter().find(|(_, text)| lacks(text))?;
+    Some(format!(
+        "`stringData.{key}` of the Secret has no value: a template prints null there; let `when` hold only while the value is there"
+    ))
+}
+
+/// Moves `stringData` of a Secret into `data`, as the API server would: there an apply owns each key, and removes it once the
+/// manifest lacks it. The server leaves a key that it moved itself for ever.
+///
+/// A value that is no text stays, so that the server refuses it by name. A Secret within another object, such as a
+/// ManifestWork, stays as it is: whoever applies it there decides.
+pub(crate) fn encode_texts(object: &mut Value) {
+    if !is_secret(object) {
+        return;
+    }
+    let Some(fields) = object.as_object_mut() else { return };
+    let Some(Value::Object(texts)) = fields.get("stringData") else { return };
+    let is_fit = fields.get("data").is_none_or(|data| data.is_null() || data.is_object());
+    if !is_fit || !texts.values().all(Value::is_string) {
+        return;
+    }
+    let encode = |text: &Value| Value::from(base64::encode(text.as_str().unwrap_or_default().as_bytes()));
+    let encoded: Map<String, Value> = texts.iter().map(|(key, text)| (key.clone(), encode(text))).collect();
+    fields.remove("stringData");
+    match fields.get_mut("data").and_then(Value::as_object_mut) {
+        Some(data) => data.extend(encoded),
+        None if encoded.is_empty() => {}
+        None => drop(fields.insert("data".to_owned(), Value::Object(encoded))),
+    }
+}
+
+fn is_secret(object: &Value) -> bool {
+    let is = |key: &str, text: &str| object.get(key).and_then(Value::as_str) == Some(text);
+    is("apiVersion", "v1") && is("kind", "Secret")
+}
