@@ -4,6 +4,8 @@
 //! than Kubernetes wants, each with its place. An API server refuses such an object. The types are those of
 //! `k8s-openapi`, for the kinds that a task may have a reason to write; for objects of other kinds, those of the metadata alone.
 
+mod comparisons;
+
 use k8s_openapi::api::apps::v1::{DaemonSet, Deployment, ReplicaSet, StatefulSet};
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use k8s_openapi::api::batch::v1::{CronJob, Job};
@@ -197,10 +199,11 @@ fn describe(value: &Value) -> &'static str {
     }
 }
 
-/// Reports the fields of a task's manifests and patches that an API server refuses whatever the event brings.
+/// Reports the fields of a task's manifests and patches that an API server refuses whatever the event brings, and comparisons with
+/// fields of live objects that have another type.
 #[must_use]
 pub fn lint(task: &Task, document: &Document) -> Diagnostics {
-    let mut diagnostics = Diagnostics::default();
+    let mut diagnostics = comparisons::lint(task, document);
     for object in manifests(task) {
         // A text with templates may get other values than their sources.
         let specimen = object.tree.specimen();

@@ -28,18 +28,22 @@ mod objects_gone;
 mod outlives;
 mod owners;
 mod patches;
+mod quantities;
 mod readiness;
 mod ready_rules;
 mod reports;
 mod scopes;
 mod secrets;
 mod selectors;
+mod server_set;
 mod status;
 mod success_only;
 mod unguarded;
 mod variation;
 mod versions;
 mod waits;
+
+pub use comparisons::mismatches;
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -57,13 +61,13 @@ use lifecycle_language::resource_reads::ResourceReads;
 /// Runs every lint on a task; `document` is the file that the task was compiled from.
 #[must_use]
 pub fn lint(task: &Task, document: &Document) -> Diagnostics {
-    let types = VariableTypes::of(task);
-    let manifests = manifests(task).into();
-    let mut linter = Linter { task, document, types, manifests, diagnostics: Diagnostics::default() };
+    let mut linter = Linter::new(task, document);
     gates::lint(&mut linter);
     deletions::lint(&mut linter);
     ended_deletions::lint(&mut linter);
     comparisons::lint(&mut linter);
+    quantities::lint(&mut linter);
+    server_set::lint(&mut linter);
     adoption::lint(&mut linter);
     disowning::lint(&mut linter);
     patches::lint(&mut linter);
@@ -104,6 +108,11 @@ struct Linter<'t> {
 }
 
 impl<'t> Linter<'t> {
+    fn new(task: &'t Task, document: &'t Document) -> Self {
+        let (types, manifests) = (VariableTypes::of(task), manifests(task).into());
+        Self { task, document, types, manifests, diagnostics: Diagnostics::default() }
+    }
+
     /// The manifests of the task, wherever they stand.
     fn manifests(&self) -> Rc<[WrittenObject<'t>]> {
         Rc::clone(&self.manifests)

@@ -6,6 +6,7 @@
 
 pub mod reserved;
 mod secret;
+pub mod server_set;
 
 use std::borrow::Cow;
 
@@ -206,6 +207,7 @@ pub fn desired(resource: &Resource, scope: &Scope, stamp: &Stamp, reserved: Rese
     if let Some(fault) = lacks_value(&object) {
         return Err(render_failure(fault));
     }
+    server_set::strip(&mut object);
     encode_texts(&mut object);
     place(&mut object, &resource.transport, scope)?;
     if let (Reserved::Refused, Some(fault)) = (reserved, reserved::fault(&object, &resource.name, stamp)) {

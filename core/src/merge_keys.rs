@@ -11,6 +11,7 @@ use std::fmt;
 use serde_json::Value;
 
 use crate::object_ref::ObjectRef;
+use crate::pod;
 
 /// Lists of every object.
 const METADATA: [(&str, &[&str]); 2] = [("metadata/finalizers", &[]), ("metadata/ownerReferences", &["uid"])];
@@ -63,15 +64,6 @@ impl fmt::Display for EqualKeys {
 #[must_use]
 pub fn equal_keys(object: &Value) -> Option<EqualKeys> {
     let kind = ObjectRef::of(object).kind;
-    let pod = match (kind.group.as_str(), kind.kind.as_str()) {
-        ("", "Pod") => Some("spec"),
-        ("", "PodTemplate") => Some("template/spec"),
-        ("", "ReplicationController")
-        | ("apps", "DaemonSet" | "Deployment" | "ReplicaSet" | "StatefulSet")
-        | ("batch", "Job") => Some("spec/template/spec"),
-        ("batch", "CronJob") => Some("spec/jobTemplate/spec/template/spec"),
-        _ => None,
-    };
     let own: &[(&str, &[&str])] = match (kind.group.as_str(), kind.kind.as_str()) {
         ("", "Service") => &[("spec/ports", &["port", "protocol"])],
         ("", "ServiceAccount") => &[("secrets", &["name"])],
@@ -80,7 +72,9 @@ pub fn equal_keys(object: &Value) -> Option<EqualKeys> {
         }
         _ => &[],
     };
-    let of_pod = pod.into_iter().flat_map(|pod| POD.iter().map(move |(list, keys)| (format!("{pod}/{list}"), *keys)));
+    let of_pod = pod::specification(&kind)
+        .into_iter()
+        .flat_map(|pod| POD.iter().map(move |(list, keys)| (format!("{pod}/{list}"), *keys)));
     let others = METADATA.iter().chain(own).map(|(list, keys)| ((*list).to_owned(), *keys));
     others.chain(of_pod).find_map(|(list, keys)| {
         let steps: Vec<&str> = list.split('/').collect();

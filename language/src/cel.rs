@@ -289,6 +289,13 @@ impl Expression {
         types::mismatches(&self.parsed.tree, of_path)
     }
 
+    /// The paths that it compares by `==` or `!=` with a text as it stands, each with that text. A path is the variable and the keys
+    /// after it, with an index as its digits.
+    #[must_use]
+    pub fn compared_texts(&self) -> Vec<(Vec<String>, &str)> {
+        types::compared_texts(&self.parsed.tree)
+    }
+
     /// Which entries it can read below a member of a top-level object: of `adapter.outcomes`, for `["adapter", "outcomes"]`.
     #[must_use]
     pub fn reads_below(&self, object: &str, member: &str) -> ResourceReads {

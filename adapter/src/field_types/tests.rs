@@ -138,3 +138,62 @@ fn equal_keys_and_other_types_are_named_at_the_object() {
         assert_eq!(found.is_empty(), expected.is_empty(), "{name}: {found}");
     }
 }
+
+/// What the lint says of a task with this entry.
+fn said_of(entry: &str) -> String {
+    let text = format!("resources:\n  - name: web\n{entry}");
+    let surroundings = Surroundings { read: &|file| Err(format!("no file {file}")), environment: &|_| None };
+    let compiled = compile("task.yaml", &text, &surroundings);
+    let task = compiled.task.unwrap_or_else(|| panic!("{text}\n{}", compiled.diagnostics));
+    let document = Document::parse("task.yaml", &text).unwrap_or_else(|error| panic!("{error:?}"));
+    lint(&task, &document).all().iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn comparison_with_a_field_of_another_type_is_a_warning() {
+    let gated = |gate: &str| {
+        said_of(&format!(
+            "    discovery: {{by_name: web, namespace: n}}\n    manifest: {{apiVersion: apps/v1, kind: Deployment, metadata: {{name: web, \
+             namespace: n}}}}\n    lifecycle: {{patch: [{{when: {{expression: \"{gate}\"}}, document: {{spec: {{replicas: 3}}}}}}]}}\n"
+        ))
+    };
+    let cases = [
+        ("resources.web.spec.replicas != '3'", "compares a number with a text by `!=`, which is always true"),
+        ("resources.?web.?spec.?replicas.orValue(0) != '3'", "compares a number with a text"),
+        ("dig(resources.web, 'spec.replicas') != '3'", "compares a number with a text"),
+        ("resources.web.metadata.annotations['example.io/size'] != 3", "compares a text with a number"),
+        ("resources.web.spec.paused == 'true'", "compares a boolean with a text"),
+        ("resources.web.spec.replicas != 3", ""),
+        ("resources.?web.?spec.?replicas.orValue('') != '3'", ""),
+        ("resources.web.metadata.annotations['example.io/size'] != '3'", ""),
+        ("resources.web.spec.template.spec.containers[0].ports[0].name != 'http'", ""),
+        ("event.spec.replicas != '3'", ""),
+    ];
+    for (gate, expected) in cases {
+        let told = gated(gate);
+        assert!(told.contains(expected) && told.is_empty() == expected.is_empty(), "{gate}: {told}");
+    }
+}
+
+#[test]
+fn equal_keys_are_told_of_manifests_in_every_form() {
+    let env = "spec: {containers: [{name: c, image: a, env: [{name: A}, {name: A}]}]}";
+    let pod = format!("{{apiVersion: v1, kind: Pod, metadata: {{name: web, namespace: n}}, {env}}}");
+    let discovery = "    discovery: {by_name: web, namespace: n}\n";
+    let lines = format!("apiVersion: v1\n      kind: Pod\n      metadata: {{name: web, namespace: n}}\n      {env}");
+    let cases = [
+        ("a mapping", format!("{discovery}    manifest: {pod}\n")),
+        ("a text", format!("{discovery}    manifest: |\n      {lines}\n")),
+        ("a member", format!("    bundle: {{name: web, namespace: n, manifests: [{pod}]}}\n")),
+        (
+            "a member in a text",
+            format!(
+                "    bundle:\n      name: web\n      namespace: n\n      manifests:\n        - |\n          {pod}\n"
+            ),
+        ),
+    ];
+    for (name, entry) in cases {
+        let told = said_of(&entry);
+        assert!(told.contains("has two elements with the name \"A\""), "{name}: {told}");
+    }
+}

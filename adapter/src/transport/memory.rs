@@ -2,7 +2,7 @@
 //!
 //! In: the same calls as a real transport, and the objects that exist at the start. Out: the responses that an
 //! API server would give about an object's lifecycle: UIDs, resource versions, taken names, fences, finalizers, terminating namespaces,
-//! server-side apply and merge patches, generations, and `stringData`; and a log of every operation, for traces. The clock shows the same time
+//! server-side apply and merge patches, generations, `stringData`, and canonical quantities; and a log of every operation, for traces. The clock shows the same time
 //! until a caller sets it, so that a dry run is reproducible.
 //!
 //! Differences to a real server: the store knows the types of the fields of [common kinds](crate::field_types), and no
@@ -32,6 +32,7 @@ use lifecycle_core::bundle::identity::Identity;
 use lifecycle_core::bundle::session::{Inspection, Members};
 use lifecycle_core::destination::Destination;
 use lifecycle_core::observation::{Query, QueryBy, Version};
+use lifecycle_core::quantity::canonicalize;
 use lifecycle_core::task::PropagationPolicy;
 use lifecycle_core::write::{Target, UpdateMode, WriteError, WriteErrorKind};
 use serde_json::Value;
@@ -158,7 +159,7 @@ impl MemoryTransport {
             return Err(refuse(WriteErrorKind::AlreadyExists, verb, &ObjectRef::of(desired), message));
         }
         let prepared = self.overrides.get(&key.name);
-        let mut object = prepared.map_or_else(|| server::without_generation(desired), Value::clone);
+        let mut object = prepared.map_or_else(|| server::stored(desired), Value::clone);
         if !dry_run {
             object = state.admit(&key, object);
             let stored = Stored { object: object.clone(), applied: Some(desired.clone()), awaits_agent: false };
@@ -171,6 +172,9 @@ impl MemoryTransport {
         let verb = if mode == UpdateMode::Replace { "replace" } else { "apply" };
         let key = self.check(verb, desired)?;
         let refused = |kind, message: &str| refuse(kind, verb, &ObjectRef::of(desired), message);
+        if mode != UpdateMode::Replace {
+            refuse_equal_keys(verb, desired)?;
+        }
         if mode == UpdateMode::Replace && target.resource_version.is_empty() {
             return Err(refused(WriteErrorKind::Invalid, "the resource version to replace is unknown"));
         }
@@ -223,6 +227,9 @@ impl MemoryTransport {
         change(&mut changed);
         self.check(verb, &changed.object)?;
         server::encode_secret(&target.kind, &mut changed.object);
+        if !self.overrides.contains_key(&key.name) {
+            canonicalize(&mut changed.object);
+        }
         if let Some(message) = immutable::problem(&target.kind, &live.object, &changed.object) {
             return Err(refuse(WriteErrorKind::Invalid, verb, &ObjectRef::from(target), &message));
         }

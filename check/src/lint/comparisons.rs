@@ -1,12 +1,34 @@
 //! Warns of comparisons of values whose types are never equal, such as a boolean with the text `'true'`.
 
-use lifecycle_config::document::Path;
+use lifecycle_config::diagnostics::Diagnostics;
+use lifecycle_config::document::{Document, Path};
 
 use super::{ACTIONS, Linter, PAYLOADS, entry, gates_of, resources};
-use lifecycle_core::task::{Check, ParamSource, PayloadNode, PayloadSource};
-use lifecycle_language::cel::{Expression, Mismatch};
+use lifecycle_core::task::{Check, ParamSource, PayloadNode, PayloadSource, Task};
+use lifecycle_language::cel::{Expression, Mismatch, Types};
 
 pub(super) fn lint(linter: &mut Linter<'_>) {
+    for (path, expression) in expressions(linter) {
+        for mismatch in expression.mismatches(&|path| linter.types.of_path(path)) {
+            warn(linter, &path, &mismatch);
+        }
+    }
+}
+
+/// Warns of comparisons of paths whose types somebody else knows.
+#[must_use]
+pub fn mismatches(task: &Task, document: &Document, of_path: &dyn Fn(&str) -> Types) -> Diagnostics {
+    let mut linter = Linter::new(task, document);
+    for (path, expression) in expressions(&linter) {
+        for mismatch in expression.mismatches(of_path) {
+            warn(&mut linter, &path, &mismatch);
+        }
+    }
+    linter.diagnostics
+}
+
+/// The expressions of a task, each with its place.
+pub(super) fn expressions<'t>(linter: &Linter<'t>) -> Vec<(Path, &'t Expression)> {
     let task = linter.task;
     let mut expressions: Vec<(Path, &Expression)> = Vec::new();
     for (index, param) in task.params.iter().enumerate() {
@@ -32,11 +54,7 @@ pub(super) fn lint(linter: &mut Linter<'_>) {
         let path = entry(&ACTIONS, index).key("when").key("expression");
         expressions.extend(action.when.iter().map(|when| (path.clone(), when)));
     }
-    for (path, expression) in expressions {
-        for mismatch in expression.mismatches(&|path| linter.types.of_path(path)) {
-            warn(linter, &path, &mismatch);
-        }
-    }
+    expressions
 }
 
 /// The expressions of a payload, each with its place, or that of the whole payload if a file of its own contains it.

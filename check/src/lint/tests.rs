@@ -14,6 +14,7 @@ mod manifests;
 mod refused;
 mod secrets;
 mod silent;
+mod stored;
 mod waiting;
 
 const STATUS_FILE: &str = "adapter: x\nconditions:\n  - {type: Applied, status: \"True\"}\n";

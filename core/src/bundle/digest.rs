@@ -17,13 +17,11 @@ use super::departure::Departure;
 use super::policy::Reconcile;
 use crate::id::Generation;
 use crate::keys;
+use crate::manifest::server_set;
 use crate::proof::hexadecimal;
 
 /// The digest of every object that is written once.
 pub const ONCE: &str = "__once__";
-/// Fields of `metadata` that are the server's.
-const SERVERS: [&str; 6] =
-    ["resourceVersion", "generation", "managedFields", "uid", "creationTimestamp", "deletionTimestamp"];
 
 /// How many digits tell whether the content of an object changed.
 const DIGITS: usize = 16;
@@ -43,7 +41,7 @@ impl Digest {
     pub fn of(object: &Value, prefix: &str, departure: Departure) -> Self {
         let mut metadata = object.get("metadata").cloned().unwrap_or_default();
         if let Some(fields) = metadata.as_object_mut() {
-            fields.retain(|key, _| !SERVERS.contains(&key.as_str()));
+            fields.retain(|key, _| !server_set::METADATA.contains(&key.as_str()));
         }
         let fields = object.as_object().into_iter().flatten().filter(|(key, _)| *key != "metadata");
         let rest = hash(&fields.collect::<BTreeMap<_, _>>());
@@ -111,7 +109,7 @@ fn compare(before: &Value, after: &Value, path: &mut String, fields: &mut Vec<St
     };
     let added = new.keys().filter(|key| !old.contains_key(*key));
     for key in old.keys().chain(added) {
-        let is_servers = path == "metadata" && SERVERS.contains(&key.as_str());
+        let is_servers = path == "metadata" && server_set::METADATA.contains(&key.as_str());
         let is_stamped = path == "metadata.annotations" && STAMPED.contains(&key.as_str());
         if is_servers || is_stamped {
             continue;

@@ -12,14 +12,14 @@ use super::identity::{GroupKind, Identity};
 use super::policy::{Policies, Settings, Update, takes_others_along};
 use super::serving;
 use crate::keys;
-use crate::manifest::{encode_texts, lacks_value};
+use crate::manifest::{encode_texts, lacks_value, server_set};
 use crate::object_ref::ObjectRef;
 use crate::readiness::Hints;
 
 /// An object of a bundle, as far as no event decides it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Draft {
-    /// The object as its author wrote it, but for the annotations that the adapter writes itself, and `stringData` of a
+    /// The object as its author wrote it, but for what a server or the adapter writes itself, and `stringData` of a
     /// Secret, which is in `data`.
     pub object: Value,
     /// The object's kind, name and, if the author wrote one, namespace.
@@ -58,6 +58,7 @@ impl Draft {
         if let Some(lack) = lacks_value(&object) {
             return Err(vec![fault(lack)]);
         }
+        server_set::strip(&mut object);
         encode_texts(&mut object);
         let mut settings = Settings::read(&object, prefix, defaults)
             .map_err(|faults| faults.iter().map(|it| fault(it.to_string())).collect::<Vec<_>>())?;

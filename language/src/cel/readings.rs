@@ -91,6 +91,24 @@ fn path_to(node: &Node<'_>, expr: &Expr) -> Option<Path> {
     Some(path)
 }
 
+/// The variable and the keys of a path, with an index as its digits, and the path of `dig` as it stands; and whether the value is
+/// an optional.
+pub(super) fn keys(expr: &Expr) -> Option<(&str, Vec<String>, bool)> {
+    let (mut keys, mut is_optional, mut at) = (Vec::new(), false, expr);
+    while let Some(Link { operand, step, .. }) = link(at) {
+        keys.push(match step {
+            Step::Key(key) | Step::Dig(key) => key,
+            Step::Element(index) => index.to_string(),
+        });
+        is_optional |=
+            matches!(at, Expr::Call(call) if [operators::OPT_INDEX, operators::OPT_SELECT].contains(&&*call.func_name));
+        at = operand;
+    }
+    let Expr::Ident(variable) = at else { return None };
+    keys.reverse();
+    Some((absolute(variable), keys, is_optional))
+}
+
 /// Whether a node selects a part of another value.
 pub(super) fn is_path(node: &IdedExpr) -> bool {
     link(&node.expr).is_some()

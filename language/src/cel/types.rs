@@ -12,6 +12,7 @@ use cel::common::ast::{CallExpr, ComprehensionExpr, Expr, IdedExpr, LiteralValue
 use super::declare::NOW;
 use super::environment;
 use super::lint::{absolute, namespace, qualified};
+use super::readings;
 use super::walk::{self, is_comparison, is_logic};
 use crate::value::Type;
 
@@ -174,7 +175,7 @@ pub(super) fn mismatches(root: &IdedExpr, of_path: &dyn Fn(&str) -> Types) -> Ve
         };
         let types = [left, right].map(|side| types(side, &known));
         if types[0].are_apart(&types[1]) {
-            let path = |side: &IdedExpr| super::readings::text(&node, &side.expr);
+            let path = |side: &IdedExpr| readings::text(&node, &side.expr);
             let constant = |side: &IdedExpr| match &side.expr {
                 Expr::Literal(LiteralValue::String(text)) => Some(text.inner().to_owned()),
                 Expr::Call(_) | Expr::Comprehension(_) | Expr::Ident(_) | Expr::List(_) | Expr::Literal(_) => None,
@@ -206,7 +207,7 @@ fn of<'v>(node: &'v IdedExpr, variables: &mut Variables<'v>) -> Types {
         }
         Expr::Select(select) if select.test => Types::of([Type::Boolean]),
         Expr::Select(_) => of_path(&node.expr, variables),
-        Expr::Call(call) => of_call(call, variables),
+        Expr::Call(call) => of_keys(&node.expr, variables).unwrap_or_else(|| of_call(call, variables)),
         Expr::Comprehension(comprehension) => of_comprehension(comprehension, variables),
         Expr::List(_) => Types::of([Type::List]),
         Expr::Map(_) => Types::of([Type::Mapping]),
@@ -229,6 +230,42 @@ fn of_path(expr: &Expr, variables: &Variables<'_>) -> Types {
     let is_bound = matches!(root, Expr::Ident(name) if variables.bound.iter().any(|(bound, _)| bound == name))
         || environment::is_type(&path);
     if is_bound { Types::open() } else { (variables.of_path)(&path) }
+}
+
+/// The types of a path that is written with brackets, with optional fields or with `dig`.
+fn of_keys(expr: &Expr, variables: &Variables<'_>) -> Option<Types> {
+    let (variable, keys, is_absent) = readings::keys(expr).filter(|(_, keys, _)| !keys.is_empty())?;
+    if variables.bound.iter().any(|(bound, _)| *bound == variable) {
+        return Some(Types::open());
+    }
+    let path = std::iter::once(variable).chain(keys.iter().map(String::as_str)).collect::<Vec<_>>().join(".");
+    let types = (variables.of_path)(&path);
+    Some(Types { is_absent, ..types })
+}
+
+/// The paths that a tree compares by `==` or `!=` with a text as it stands, or with an optional of them, each with that text.
+pub(super) fn compared_texts(root: &IdedExpr) -> Vec<(Vec<String>, &str)> {
+    let mut found = Vec::new();
+    for node in walk::nodes(root) {
+        let Expr::Call(call) = node.expr else { continue };
+        let ([left, right], operators::EQUALS | operators::NOT_EQUALS) =
+            (call.args.as_slice(), call.func_name.as_str())
+        else {
+            continue;
+        };
+        for (side, other) in [(left, right), (right, left)] {
+            let Expr::Literal(LiteralValue::String(text)) = &other.expr else { continue };
+            let side = match &side.expr {
+                Expr::Call(CallExpr { target: Some(target), func_name, .. }) if func_name == "orValue" => target,
+                _ => side,
+            };
+            if let Some((variable, keys, _)) = readings::keys(&side.expr).filter(|(variable, ..)| !node.binds(variable))
+            {
+                found.push((std::iter::once(variable.to_owned()).chain(keys).collect(), text.inner()));
+            }
+        }
+    }
+    found
 }
 
 /// The value of a loop is the variable that collects it, or is computed from that.

@@ -1,10 +1,7 @@
 //! Applies and merge-patches plain JSON, with the field ownership of one applying and one patching manager.
 
+use lifecycle_core::manifest::server_set;
 use serde_json::{Map, Value};
-
-/// Fields of `metadata` that only the server sets, so that a write ignores them.
-const SERVER_FIELDS: [&str; 6] =
-    ["uid", "resourceVersion", "creationTimestamp", "deletionTimestamp", "generation", "managedFields"];
 
 /// Fields of `metadata` that a server omits when they are empty.
 const OMITTED_IF_EMPTY: [&str; 4] = ["labels", "annotations", "finalizers", "ownerReferences"];
@@ -65,7 +62,7 @@ fn remove_patched_fields(applied: &mut Value, patch: &Value) {
 
 fn drop_server_fields(metadata: Option<&mut Value>) {
     if let Some(metadata) = metadata.and_then(Value::as_object_mut) {
-        metadata.retain(|key, _| !SERVER_FIELDS.contains(&key.as_str()));
+        metadata.retain(|key, _| !server_set::METADATA.contains(&key.as_str()));
     }
 }
 

@@ -1,6 +1,7 @@
-//! What a server makes of a written object beyond storing it: `metadata.generation`, and the `data` of a Secret.
+//! What a server makes of a written object beyond storing it: `metadata.generation`, the `data` of a Secret, and quantities.
 
 use lifecycle_core::id::GroupVersionKind;
+use lifecycle_core::quantity::canonicalize;
 use lifecycle_core::task::kinds::is_namespaced;
 use lifecycle_language::value::base64;
 use serde_json::{Map, Value};
@@ -45,6 +46,13 @@ pub(super) fn without_generation(object: &Value) -> Value {
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.remove("generation");
     }
+    object
+}
+
+/// A created object as a server stores it, without what the server adds.
+pub(super) fn stored(object: &Value) -> Value {
+    let mut object = without_generation(object);
+    canonicalize(&mut object);
     object
 }
 
