@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, ensure};
 use hyperfleet_adapter::config::{Environment, Flags, Loaded, Paths, load};
 use hyperfleet_adapter::dispatch::Handler as _;
-use hyperfleet_adapter::dry_run::canned_api::CannedApi;
+use hyperfleet_adapter::dry_run::canned_api::{CannedApi, Unmatched};
 use hyperfleet_adapter::dry_run::input;
 use hyperfleet_adapter::handler::PassHandler;
 use hyperfleet_adapter::metrics::{MetricIdentity, Metrics};
@@ -91,7 +91,7 @@ fn handler(folder: &Path) -> anyhow::Result<Memory> {
         signer: None,
         task: Arc::new(loaded.task),
         transport: MemoryTransport::new(Timestamp::now()),
-        api: CannedApi::new(None, input::read_answers(&folder.join("api-responses.json"))?),
+        api: CannedApi::new(None, input::read_answers(&folder.join("api-responses.json"))?, Unmatched::AsTheApi),
         keep_account: false,
         keep_readings: false,
     };

@@ -28,7 +28,7 @@ pub use discard::{Discard, dropped, explain};
 pub use http::{ApiSetupError, HttpApi, Observers, backoff, default_headers};
 pub use identity::Identity;
 pub use meaning::{Meaning, failure, meaning};
-pub use own::{is_api_report, names_resource_of};
+pub use own::{is_api_report, is_report, names_resource_of};
 pub use room::Kept;
 
 #[cfg(test)]

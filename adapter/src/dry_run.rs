@@ -31,7 +31,8 @@ use lifecycle_config::diagnostics::Diagnostics;
 
 use crate::args::{DryRunArgs, OutputFormat};
 use input_error::{InputError, SeriesError};
-use life::Life;
+use life::{Life, Repeat};
+use text::Text;
 use world::World;
 
 /// The output streams of a dry run.
@@ -119,7 +120,14 @@ pub async fn run_scenario<O: Write, E: Write>(
     let mut world = scenario::load(folder, now)?;
     let steps = scenario::steps(folder, now)?;
     let show = !arguments.update && !arguments.check;
-    let life = Life::play(&mut world, &steps, arguments.verbose && show, arguments.repeat).await?;
+    let life = Life::play(&mut world, &steps, arguments.verbose && show, arguments.repeat).await;
+    if let Some(refused) = life.refused {
+        let life = Life { refused: None, ..life };
+        if show {
+            streams.show(&world, &life, arguments.output, arguments.verbose)?;
+        }
+        return Err(refused.into());
+    }
     let ending = if arguments.update {
         expected::Traces::of(&life).write(folder)?;
         Ending::Good
@@ -130,8 +138,13 @@ pub async fn run_scenario<O: Write, E: Write>(
     } else {
         streams.show(&world, &life, arguments.output, arguments.verbose)?
     };
-    for repeat in &life.repeats {
-        writeln!(streams.err, "Error: {repeat}").map_err(DryRunError::Print)?;
+    for Repeat { fault, trace } in &life.repeats {
+        // A second document would spoil the JSON.
+        if arguments.output == OutputFormat::Text {
+            let text = format!("\nRepeat, with a write too many:\n\n{}", Text { trace, verbose: arguments.verbose });
+            streams.out.write_all(streams.coloured(text).as_bytes()).map_err(DryRunError::Print)?;
+        }
+        writeln!(streams.err, "Error: {fault}").map_err(DryRunError::Print)?;
     }
     Ok(if ending == Ending::Good && !life.repeats.is_empty() { Ending::RepeatWrites } else { ending })
 }
@@ -145,7 +158,7 @@ pub async fn run_legacy<O: Write, E: Write>(
     streams: &mut Streams<O, E>,
 ) -> Result<Ending, DryRunError> {
     let mut world = legacy::load(request)?;
-    let life = Life::play(&mut world, &[], request.flags.verbose, false).await?;
+    let life = Life::play(&mut world, &[], request.flags.verbose, false).await;
     streams.show(&world, &life, request.flags.output, request.flags.verbose)
 }
 
@@ -172,3 +185,6 @@ impl<O: Write, E: Write> Streams<O, E> {
         if self.colour { text } else { text::without_colours(&text) }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -37,7 +37,9 @@ fn name(folder: &Path) -> &str {
 async fn life(folder: &Path, repeat: bool) -> Life {
     let mut world = scenario::load(folder, NEVER).unwrap_or_else(|error| panic!("{}: {error:?}", name(folder)));
     let steps = scenario::steps(folder, NEVER).unwrap_or_else(|error| panic!("{}: {error:?}", name(folder)));
-    Life::play(&mut world, &steps, false, repeat).await.unwrap_or_else(|error| panic!("{error}"))
+    let life = Life::play(&mut world, &steps, false, repeat).await;
+    assert!(life.refused.is_none(), "{}: {:?}", name(folder), life.refused);
+    life
 }
 
 fn captured() -> Streams<Vec<u8>, Vec<u8>> {
@@ -106,7 +108,7 @@ async fn repeated_event_of_a_reconciled_scenario_changes_nothing() {
 async fn no_scenario_writes_when_an_event_is_repeated() {
     for folder in scenarios() {
         let repeats = life(&folder, true).await.repeats;
-        assert_eq!(repeats, Vec::<String>::new(), "{}", name(&folder));
+        assert_eq!(repeats, [], "{}", name(&folder));
     }
 }
 

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hyperfleet_adapter::config::{Environment, Flags, Paths, load};
-use hyperfleet_adapter::dry_run::canned_api::CannedApi;
+use hyperfleet_adapter::dry_run::canned_api::{CannedApi, Unmatched};
 use hyperfleet_adapter::dry_run::input;
 use hyperfleet_adapter::pipeline::Pipeline;
 use hyperfleet_adapter::serve::host;
@@ -88,7 +88,7 @@ impl Timeline {
             signer: None,
             task: Arc::new(loaded.task),
             transport: MemoryTransport::new(start),
-            api: CannedApi::new(None, answers),
+            api: CannedApi::new(None, answers, Unmatched::AsTheApi),
             keep_account: false,
             keep_readings: false,
         };

@@ -37,7 +37,7 @@ pub(super) fn names_owner_of(owner: &OwnerReference, resolved: &str) -> bool {
 }
 
 /// Whether a resolved URL is one to which adapters report conditions.
-pub(super) fn is_report(resolved: &str) -> bool {
+pub fn is_report(resolved: &str) -> bool {
     let path = resolved.split(['?', '#']).next().unwrap_or_default();
     path.trim_end_matches('/').rsplit('/').next() == Some(STATUSES)
 }

@@ -1,8 +1,8 @@
 //! A fake API with canned answers.
 //!
 //! In: the answers file, in the format of the Go adapter's dry run. Out: for each call, the next answer of the
-//! first entry that matches its method and resolved URL. The last answer of an entry repeats. A call that
-//! matches no entry gets `200 {}`. The fake neither waits nor retries: a canned 500 is the call's result.
+//! first entry that matches its method and resolved URL. The last answer of an entry repeats. What a call gets that
+//! matches no entry, [`Unmatched`] says. The fake neither waits nor retries: a canned 500 is the call's result.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -18,7 +18,21 @@ use lifecycle_language::pattern::{Pattern, PatternError};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::api::{Answer, Api, ApiFailure, CallContext};
+use crate::api::{Answer, Api, ApiFailure, CallContext, is_report};
+use crate::secret::redacted_url;
+
+/// The name of a scenario's file with the canned answers.
+pub const FILE: &str = "api-responses.json";
+
+/// The answer to a call that no entry matches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unmatched {
+    /// What the API answers: it stores a report, and has no other path. A `200` without content would let a misspelt pattern pass
+    /// for an API resource without fields.
+    AsTheApi,
+    /// `200 {}`, as in the Go adapter's dry run, whose files rely on it.
+    AsTheGoAdapter,
+}
 
 /// The answers file, as its author writes it.
 #[derive(Debug, Default, Deserialize)]
@@ -211,6 +225,7 @@ impl Answers {
 pub struct CannedApi {
     base: Option<Base>,
     answers: Answers,
+    unmatched: Unmatched,
     /// The index of the entry that answered each call so far; `None` for the default answer.
     answered_by: Mutex<Vec<Option<usize>>>,
 }
@@ -219,8 +234,22 @@ impl CannedApi {
     /// Creates an API with these answers. Patterns match URLs as the real client resolves them against `base`;
     /// without a base, URLs as the task writes them.
     #[must_use]
-    pub fn new(base: Option<Base>, answers: Answers) -> Self {
-        Self { base, answers, answered_by: Mutex::default() }
+    pub fn new(base: Option<Base>, answers: Answers, unmatched: Unmatched) -> Self {
+        Self { base, answers, unmatched, answered_by: Mutex::default() }
+    }
+
+    /// The warning about a call that no entry matches, and that is no report.
+    #[must_use]
+    pub fn warning(&self, method: &str, url: &str) -> Option<String> {
+        let answer = match self.unmatched {
+            Unmatched::AsTheApi if is_stored(method, url) => return None,
+            Unmatched::AsTheApi => {
+                "404; add one to the file: with `\"statusCode\": 404` if the API is to have no such resource"
+            }
+            Unmatched::AsTheGoAdapter if is_report(url) => return None,
+            Unmatched::AsTheGoAdapter => "200 {}, as in the Go adapter's dry run; the API would answer 404",
+        };
+        Some(format!("{}: the answer is {answer}", no_entry(method, url)))
     }
 
     /// The index of the entry that answered each call so far; `None` for the default answer.
@@ -244,12 +273,12 @@ impl CannedApi {
         self.answered_by.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn answer(&self, method: &str, url: &str) -> Answer {
+    fn answer(&self, method: &str, url: &str, body: Option<&str>) -> Answer {
         let matches = |entry: &Entry| (entry.method == "*" || entry.method == method) && entry.pattern.is_match(url);
         let chosen = self.answers.entries.iter().position(matches);
         let mut log = self.log();
         let response = match chosen {
-            None => Response::default(),
+            None => self.unmatched(method, url, body),
             Some(entry) => {
                 let earlier = log.iter().filter(|answered| **answered == chosen).count();
                 let responses = &self.answers.entries[entry].responses;
@@ -259,6 +288,32 @@ impl CannedApi {
         log.push(chosen);
         response.to_answer(url)
     }
+
+    fn unmatched(&self, method: &str, url: &str, body: Option<&str>) -> Response {
+        let answer = |status, body| Response { status, body, content_type: None };
+        match self.unmatched {
+            Unmatched::AsTheGoAdapter => Response::default(),
+            Unmatched::AsTheApi if is_stored(method, url) => {
+                answer(StatusCode::CREATED, body.and_then(|report| serde_json::from_str(report).ok()))
+            }
+            // The code of a path that the API does not serve: it says of no resource that it does not exist.
+            Unmatched::AsTheApi => {
+                let problem = json!({
+                    "title": "Not Found", "code": "HYPERFLEET-NTF-000", "detail": no_entry(method, url)
+                });
+                answer(StatusCode::NOT_FOUND, Some(problem))
+            }
+        }
+    }
+}
+
+/// Whether a request is a report, which the API stores.
+fn is_stored(method: &str, url: &str) -> bool {
+    matches!(method, "PUT" | "POST") && is_report(url)
+}
+
+fn no_entry(method: &str, url: &str) -> String {
+    format!("no entry of {FILE} matches {method} {}", redacted_url(url))
 }
 
 impl Api for CannedApi {
@@ -267,7 +322,7 @@ impl Api for CannedApi {
     }
 
     async fn call(&self, request: &ApiRequest, _context: &CallContext) -> Result<Answer, ApiFailure> {
-        Ok(self.answer(request.method.as_str(), &self.resolve_url(&request.url)))
+        Ok(self.answer(request.method.as_str(), &self.resolve_url(&request.url), request.body.as_deref()))
     }
 
     fn is_prepared(&self) -> bool {

@@ -1,7 +1,7 @@
 //! The Go adapter's dry-run flags of `serve`.
 //!
 //! In: the flags, and the configuration that `serve` would load. Out: a [`World`]. Only the event is required:
-//! without canned answers the API responds `200 {}` to every call, and without discovery objects the store is
+//! the API responds `200 {}` to every call without a canned answer, and without discovery objects the store is
 //! empty.
 
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use lifecycle_service::version::Version;
 
-use super::canned_api::Answers;
+use super::canned_api::{Answers, Unmatched};
 use super::world::{Setting, World, configure};
 use super::{DryRunError, input};
 use crate::args::LegacyDryRun;
@@ -44,6 +44,7 @@ pub fn load(request: &Request<'_>) -> Result<World, DryRunError> {
         event: input::read_event(&event_path)?,
         event_path,
         answers: flags.api_responses.as_deref().map_or_else(|| Ok(Answers::default()), input::read_answers)?,
+        unmatched: Unmatched::AsTheGoAdapter,
         live: Vec::new(),
         overrides: flags.discovery.as_deref().map_or_else(|| Ok(BTreeMap::new()), input::read_overrides)?,
     };

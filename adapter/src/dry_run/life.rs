@@ -1,7 +1,8 @@
 //! Plays the steps of a scenario one after the other, and prints them: a single event, or a series.
 //!
 //! In: a [`World`], and the steps of a series; none for a scenario of one event. Out: the [`Trace`] of each step, with a
-//! summary of a series, and what a repeat of an event would write.
+//! summary of a series, and what a repeat of an event would write. A step that cannot be played ends the life, and the traces of the
+//! steps before it stay.
 
 use std::fmt::Write as _;
 
@@ -14,36 +15,51 @@ use super::trace::Trace;
 use super::world::World;
 
 /// The events of a scenario that were played.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Default)]
 pub struct Life {
     /// The trace of each event, with the name of its step; without a name if the scenario is no series.
     pub steps: Vec<(Option<String>, Trace)>,
-    /// What repeats wrongly write: a sentence for each step.
-    pub repeats: Vec<String>,
+    /// The repeats that wrongly write.
+    pub repeats: Vec<Repeat>,
+    /// How many steps the series has; 0 if the scenario is no series.
+    pub planned: usize,
+    /// Why the step after the last one could not be played, if the series ended there.
+    pub refused: Option<SeriesError>,
+}
+
+/// A repeat of an event that writes what was written before.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Repeat {
+    /// The sentence about it.
+    pub fault: String,
+    /// Its trace, which shows the gates that let it write.
+    pub trace: Trace,
 }
 
 impl Life {
-    /// Plays every step. With `repeat`, also plays each event again.
-    ///
-    /// # Errors
-    /// A change of a step names no object, or the store refuses it.
-    pub async fn play(world: &mut World, steps: &[Step], verbose: bool, repeat: bool) -> Result<Self, SeriesError> {
-        let mut life = Self { steps: Vec::new(), repeats: Vec::new() };
+    /// Plays every step, up to one whose changes name no object, or are refused by the store. With `repeat`, also plays each
+    /// event again.
+    pub async fn play(world: &mut World, steps: &[Step], verbose: bool, repeat: bool) -> Self {
+        let mut life = Self { planned: steps.len(), ..Self::default() };
         if steps.is_empty() {
             life.event(world, None, verbose, repeat).await;
         }
         for step in steps {
-            world.begin(step)?;
+            if let Err(refused) = world.begin(step) {
+                life.refused = Some(refused);
+                break;
+            }
             life.event(world, Some(&step.name), verbose, repeat).await;
         }
-        Ok(life)
+        life
     }
 
     async fn event(&mut self, world: &World, name: Option<&str>, verbose: bool, repeat: bool) {
         let trace = world.play(verbose).await;
-        if repeat && let Some(writes) = world.repeat(&trace).await {
+        if repeat && let Some((writes, trace)) = world.repeat(&trace).await {
             let step = name.map(|name| format!("step `{name}`: ")).unwrap_or_default();
-            self.repeats.push(format!("{step}a repeat of the event writes what was written before: {writes}"));
+            let fault = format!("{step}a repeat of the event writes what was written before: {writes}");
+            self.repeats.push(Repeat { fault, trace });
         }
         self.steps.push((name.map(str::to_owned), trace));
     }
@@ -70,7 +86,7 @@ impl Life {
         let mut text = String::new();
         for (index, (name, trace)) in self.steps.iter().enumerate() {
             if let Some(name) = name {
-                let _ = writeln!(text, "Step {}/{}: {name}\n", index + 1, self.steps.len());
+                let _ = writeln!(text, "Step {}/{}: {name}\n", index + 1, self.planned);
             }
             let _ = write!(text, "{}", Text { trace, verbose });
             text.push_str(if name.is_some() { "\n" } else { "" });

@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | `event.json` | the CloudEvent; its `time`, if it has one, is the clock of the pass |
 //! | `adapter-config.yaml`, `task-config.yaml` | the configuration, with the files that it refers to |
-//! | `api-responses.json` | the canned answers of the API; without the file, `200 {}` to every call |
+//! | `api-responses.json` | the canned answers of the API; a call that none of them matches gets 404, and a report is accepted |
 //! | `series.yaml` | the steps of a [`series`]; without the file, the scenario is one event |
 //! | `live/*.yaml` | the objects that exist before the pass; without the folder, none |
 //! | `environment.json` | the environment variables, a JSON object of strings; without the file, none |
@@ -17,16 +17,17 @@ use jiff::Timestamp;
 use lifecycle_config::diagnostics::Diagnostics;
 use lifecycle_service::version::Version;
 
+use super::canned_api::Unmatched;
 use super::input_error::InputError;
 use super::series::Step;
 use super::world::{Setting, World, configure};
-use super::{DryRunError, input, series};
+use super::{DryRunError, canned_api, input, series};
 use crate::config::{Flags, Paths};
 
 const EVENT: &str = "event.json";
 const ADAPTER_CONFIG: &str = "adapter-config.yaml";
 const TASK_CONFIG: &str = "task-config.yaml";
-const ANSWERS: &str = "api-responses.json";
+const ANSWERS: &str = canned_api::FILE;
 const ENVIRONMENT: &str = "environment.json";
 const SERIES: &str = "series.yaml";
 const LIVE: &str = "live";
@@ -54,6 +55,7 @@ pub fn load(folder: &Path, default_now: Timestamp) -> Result<World, DryRunError>
         event: input::read_event(&event_path)?,
         event_path,
         answers: optional(&folder.join(ANSWERS), input::read_answers)?,
+        unmatched: Unmatched::AsTheApi,
         live: input::read_objects(&folder.join(LIVE))?,
         overrides: BTreeMap::new(),
     };

@@ -301,7 +301,12 @@ impl Text<'_> {
         let its_own = |call: &&RequestTrace| call.phase == phase && call.step == step;
         for call in self.trace.api_requests.iter().filter(its_own) {
             let status = styled(if call.status_code < 400 { GOOD } else { BAD }, call.status_code);
-            let note = if call.answered_by == "default" { "  (no prepared answer: {})" } else { "" };
+            let note = match (call.answered_by.as_str(), call.status_code) {
+                ("default", 404) => "  (no prepared answer)",
+                ("default", 201) => "  (no prepared answer: the report is stored)",
+                ("default", _) => "  (no prepared answer: {})",
+                _ => "",
+            };
             writeln!(f, "{:indent$}API Call: {} {} -> {status}{}", "", call.method, call.url, styled(FAINT, note))?;
             for report in self.trace.reports.iter().filter(|report| phase == "post_actions" && report.url == call.url) {
                 reported(f, &report.body)?;

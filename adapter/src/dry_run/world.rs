@@ -13,6 +13,7 @@ use jiff::Timestamp;
 use lifecycle_api_client::Base;
 use lifecycle_config::diagnostics::Diagnostics;
 use lifecycle_core::event::LifecycleEvent;
+use lifecycle_core::quantity::canonicalize;
 use lifecycle_core::write::WriteError;
 use lifecycle_service::version::Version;
 use reqwest::Url;
@@ -20,7 +21,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::DryRunError;
-use super::canned_api::{Answers, CannedApi};
+use super::canned_api::{Answers, CannedApi, Unmatched};
 use super::input_error::{InputError, SeriesError};
 use super::series::Step;
 use super::trace::{Recording, Trace};
@@ -39,6 +40,8 @@ pub struct Setting {
     pub event_path: PathBuf,
     /// The canned answers of the API.
     pub answers: Answers,
+    /// The answer to a call that none of them matches.
+    pub unmatched: Unmatched,
     /// The objects that exist before the pass.
     pub live: Vec<Value>,
     /// Objects by name that exist before the pass, and that the store keeps in place of applied objects of that
@@ -86,7 +89,7 @@ impl World {
         setting: Setting,
         default_now: Timestamp,
     ) -> Result<Self, DryRunError> {
-        let Setting { event, event_path, answers, live, overrides } = setting;
+        let Setting { event, event_path, answers, unmatched, mut live, overrides } = setting;
         let now = match &event.time {
             None => default_now,
             Some(time) => {
@@ -96,12 +99,13 @@ impl World {
         let host = host(&configured, environment);
         let Loaded { adapter, task, mut warnings, .. } = configured;
         warnings.extend(answers.warnings.clone());
+        live.iter_mut().for_each(canonicalize);
         let transport = MemoryTransport::new(now)
             .with_objects(live)
             .and_then(|transport| transport.with_overrides(overrides))
             .map_err(|error: WriteError| InputError::Refused(error))?;
         let base = adapter.api.base_url.as_deref().and_then(|base| Url::parse(base).ok());
-        let api = CannedApi::new(base.map(|base| Base::new(base, &adapter.api.version)), answers);
+        let api = CannedApi::new(base.map(|base| Base::new(base, &adapter.api.version)), answers, unmatched);
         let time = adapter.event_deadline;
         let pipeline = Pipeline {
             task: Arc::new(task),
@@ -133,6 +137,7 @@ impl World {
             after: &transport.objects(),
             operations: &transport.operations()[operations_before..],
             answered_by: &api.answered_by()[calls_before..],
+            unmatched: &|method, url| api.warning(method, url),
             verbose,
         };
         recording.trace()
@@ -161,23 +166,25 @@ impl World {
     }
 
     /// Plays the event again until a pass writes nothing, as the Sentinel does, and puts the world back. Returns what a
-    /// repeat wrongly writes: it may continue what the passes before it began, and never makes one of their writes again.
-    pub async fn repeat(&self, played: &Trace) -> Option<String> {
+    /// repeat wrongly writes, with its trace: it may continue what the passes before it began, and never makes one of their writes
+    /// again.
+    pub async fn repeat(&self, played: &Trace) -> Option<(String, Trace)> {
         let Pipeline { transport, api, .. } = &self.pipeline;
         let (saved, calls) = (transport.save(), api.answered_by().len());
         let mut written: BTreeSet<String> = played.writes().into_iter().collect();
         let wrong = loop {
             settle(transport);
-            let writes = self.play(false).await.writes();
+            let trace = self.play(false).await;
+            let writes = trace.writes();
             let again: Vec<String> = writes.iter().filter(|write| written.contains(*write)).cloned().collect();
             if writes.is_empty() || !again.is_empty() {
-                break again;
+                break (again.join(", "), trace);
             }
             written.extend(writes);
         };
         transport.restore(saved);
         api.forget_after(calls);
-        (!wrong.is_empty()).then(|| wrong.join(", "))
+        (!wrong.0.is_empty()).then_some(wrong)
     }
 
     /// The warnings of the configuration and of the canned answers.

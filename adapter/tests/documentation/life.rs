@@ -52,7 +52,8 @@ fn steps(entry: &Value, has_job: bool) -> Value {
 async fn played(place: &str, folder: &Path) -> (Life, Vec<Value>) {
     let mut world = scenario::load(folder, NEVER).unwrap_or_else(|error| panic!("{error:#?}"));
     let steps = scenario::steps(folder, NEVER).unwrap_or_else(|error| panic!("{error:#?}"));
-    let life = Life::play(&mut world, &steps, false, true).await.unwrap_or_else(|error| panic!("{place}: {error}"));
+    let life = Life::play(&mut world, &steps, false, true).await;
+    assert!(life.refused.is_none(), "{place}: {:?}", life.refused);
     (life, world.objects())
 }
 
@@ -104,7 +105,7 @@ async fn recipe_life(place: &str, task: &str) {
     let (life, left) = played(place, folder).await;
     let told = summary(&life);
     assert!(!life.failed(), "{place}\n{told}\n{:#?}", life.errors());
-    assert_eq!(life.repeats, Vec::<String>::new(), "{place}\n{told}");
+    assert_eq!(life.repeats, [], "{place}\n{told}");
     let is_disowned = |object: &&Value| object["metadata"]["labels"].get("hyperfleet.io/disowned").is_some();
     assert_eq!(left.iter().find(|object| !is_disowned(object)), None, "{place} leaves this behind\n{told}");
     assert_eq!(finalized(&life), Some(true), "{place}\n{told}");
@@ -171,7 +172,7 @@ async fn example_life(name: &str, example: &Path) -> bool {
     let (life, left) = played(name, folder).await;
     let told = summary(&life);
     assert!(!life.failed(), "{name}\n{told}\n{:#?}", life.errors());
-    assert_eq!(life.repeats, Vec::<String>::new(), "{name}\n{told}");
+    assert_eq!(life.repeats, [], "{name}\n{told}");
     let leaks = left.iter().filter(|object| object["metadata"]["labels"].get("hyperfleet.io/adapter").is_some());
     let leaks: Vec<_> = leaks.map(|object| format!("{} {}", object["kind"], object["metadata"]["name"])).collect();
     let is_finalized = finalized(&life).unwrap_or_default();

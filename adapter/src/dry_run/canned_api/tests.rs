@@ -6,7 +6,7 @@ use super::*;
 
 fn api(file: Value) -> CannedApi {
     let answers = Answers::compile(serde_json::from_value(file).unwrap()).unwrap();
-    CannedApi::new(Some(Base::new("http://api:8000".parse().unwrap(), "v1")), answers)
+    CannedApi::new(Some(Base::new("http://api:8000".parse().unwrap(), "v1")), answers, Unmatched::AsTheGoAdapter)
 }
 
 #[test]
@@ -26,10 +26,43 @@ fn first_matching_entry_answers() {
         ("nothing matches", "GET", "/elsewhere", 200, "{}", None),
     ];
     for (name, method, url, status, body, entry) in cases {
-        let answer = api.answer(method, url);
+        let answer = api.answer(method, url, None);
         assert_eq!((answer.status.as_u16(), answer.body.as_str()), (status, body), "{name}");
         assert_eq!(api.answered_by().last(), Some(&entry), "{name}");
     }
+}
+
+#[test]
+fn call_without_an_entry_is_answered_as_by_the_api_or_as_in_the_go_adapter() {
+    const REPORT: &str = r#"{"adapter":"a"}"#;
+    let base = || Some(Base::new("http://api:8000".parse().unwrap(), "v1"));
+    let api = |unmatched| CannedApi::new(base(), Answers::default(), unmatched);
+    let (own, go) = (api(Unmatched::AsTheApi), api(Unmatched::AsTheGoAdapter));
+    let (cluster, statuses) = ("/api/hyperfleet/v1/clusters/a", "/api/hyperfleet/v1/clusters/a/statuses");
+    let cases = [
+        ("a read", "GET", cluster, 404, true),
+        ("a read of reports", "GET", statuses, 404, true),
+        ("a write that is no report", "PATCH", cluster, 404, true),
+        ("a call of another host", "POST", "https://else.example/hook", 404, true),
+        ("a report", "PUT", statuses, 201, false),
+        ("a report as of older APIs", "POST", statuses, 201, false),
+    ];
+    for (name, method, url, status, is_warned) in cases {
+        let answer = own.answer(method, url, Some(REPORT));
+        assert_eq!((answer.status.as_u16(), own.warning(method, url).is_some()), (status, is_warned), "{name}");
+        assert_eq!(answer.body == REPORT, status == 201, "{name}: {}", answer.body);
+        assert_eq!(
+            (go.answer(method, url, None).status.as_u16(), go.answer(method, url, None).body.as_str()),
+            (200, "{}")
+        );
+        assert!(go.warning(method, url).is_some() || url == statuses, "{name}");
+    }
+    let refused = own.answer("GET", cluster, None);
+    let sentence = format!("no entry of api-responses.json matches GET {cluster}");
+    assert!(refused.body.contains(&sentence), "{}", refused.body);
+    assert!(own.warning("GET", cluster).unwrap().contains(&sentence));
+    let absence = lifecycle_api_client::lookup::check_absence(cluster, &refused);
+    assert!(absence.is_err(), "a missing entry does not say that the resource is gone");
 }
 
 #[test]
@@ -38,7 +71,7 @@ fn answers_of_an_entry_come_in_order_and_the_last_repeats() {
         { "match": { "method": "GET", "urlPattern": "/a" }, "responses": [{ "statusCode": 503 }, { "statusCode": 404 }] },
         { "match": { "method": "GET", "urlPattern": "/b" }, "responses": [{ "statusCode": 500 }] },
     ] }));
-    let given = ["/a", "/b", "/a", "/a"].map(|url| api.answer("GET", url).status.as_u16());
+    let given = ["/a", "/b", "/a", "/a"].map(|url| api.answer("GET", url, None).status.as_u16());
     assert_eq!(given, [503, 500, 404, 404]);
 }
 
@@ -47,7 +80,7 @@ fn canned_404_is_the_apis_own_unless_its_author_says_otherwise() {
     let path = "/api/hyperfleet/v1/clusters/a";
     let is_own = |response: Value| {
         let file = json!({ "responses": [{ "match": { "method": "*", "urlPattern": "." }, "responses": [response] }] });
-        let answer = api(file).answer("GET", &format!("{path}?fields=id"));
+        let answer = api(file).answer("GET", &format!("{path}?fields=id"), None);
         (lifecycle_api_client::lookup::check_absence(path, &answer).is_ok(), answer.body)
     };
     let page = json!({ "statusCode": 404, "body": "<html>", "headers": { "content-type": ["text/html"] } });
@@ -70,7 +103,7 @@ fn url_patterns_are_regular_expressions() {
     let entry = |pattern: &str| json!({ "match": { "method": "*", "urlPattern": pattern }, "responses": [{}] });
     let api = api(json!({ "responses": [entry(r"^/\w+$"), entry(r"^/é\?a=\{b$"), entry(r"^/\{id}$")] }));
     let by = ["/a_1", "/é", "/é?a={b", "/{id}"].map(|url| {
-        api.answer("GET", url);
+        api.answer("GET", url, None);
         api.answered_by().last().copied().flatten()
     });
     assert_eq!(by, [Some(0), None, Some(1), Some(2)]);
@@ -130,7 +163,7 @@ fn unknown_keys_of_an_answers_file_are_warnings() {
 
 #[test]
 fn urls_are_not_resolved_without_a_base() {
-    let api = CannedApi::new(None, Answers::compile(serde_json::from_value(json!({})).unwrap()).unwrap());
+    let api = CannedApi::new(None, Answers::default(), Unmatched::AsTheApi);
     for url in ["clusters/a?b=c", "http://api/x", ""] {
         assert_eq!(api.resolve_url(url), url);
     }

@@ -31,7 +31,7 @@ use crate::transport::memory::Operation;
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// The record of a pass that has ended.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct Recording<'a> {
     /// The event of the pass.
     pub event: &'a LifecycleEvent,
@@ -49,6 +49,8 @@ pub struct Recording<'a> {
     pub operations: &'a [Operation],
     /// For each call of the pass to the API, the entry of the answers file that answered it.
     pub answered_by: &'a [Option<usize>],
+    /// The warning about a call that no entry answered, by method and URL.
+    pub unmatched: &'a dyn Fn(&str, &str) -> Option<String>,
     /// Whether the trace contains the bodies of those calls.
     pub verbose: bool,
 }
@@ -79,12 +81,23 @@ impl Recording<'_> {
             post_actions: post.iter().flat_map(|post| &post.actions).map(ActionTrace::of).collect(),
             reports: report.calls.iter().filter_map(sent_report).collect(),
             errors: parts::errors(report),
-            warnings: parts::warnings(report),
+            warnings: self.warnings(),
             api_requests: self.requests(),
             transport_operations: self.operations.iter().map(operation).collect(),
         };
         trace.redact(&redactor);
         trace
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        let mut warnings = parts::warnings(self.report);
+        let unanswered = self.report.calls.iter().zip(self.answered_by).filter(|(_, entry)| entry.is_none());
+        for warning in unanswered.filter_map(|(call, _)| (self.unmatched)(call.method, &call.url)) {
+            if !warnings.contains(&warning) {
+                warnings.push(warning);
+            }
+        }
+        warnings
     }
 
     fn event(&self) -> EventTrace {
