@@ -17,5 +17,6 @@ mod kubectl;
 mod lives;
 mod moves;
 mod namespaces;
+mod printed;
 mod removal;
 mod webhooks;

@@ -227,3 +227,53 @@ async fn store_of_dry_runs_counts_generations_as_the_server_does() -> Result<()>
     }
     Ok(())
 }
+
+/// A server stores quantities in the form that core computes, and the store of dry runs keeps.
+#[tokio::test]
+async fn quantities_are_stored_in_their_canonical_form() -> Result<()> {
+    let world = World::new().await?;
+    // A quota takes whole numbers of an unknown resource alone; the Pod has the fractions.
+    let spellings = [
+        "2048Mi", "1000Mi", "1.5Gi", "0.5Ki", "1023", "1024", "1000", "1000m", "1.", "+2", "1000k", "12e3", "1000e3",
+        "1e2", "1E", "0Mi", "9E",
+    ];
+    let hard: serde_json::Map<String, Value> =
+        spellings.iter().enumerate().map(|(index, text)| (format!("example.com/q{index}"), json!(text))).collect();
+    let quota = world.object("v1", "ResourceQuota", "quota", json!({ "spec": { "hard": hard } }));
+    let resources =
+        json!({ "limits": { "memory": "2048Mi", "cpu": "2000m" }, "requests": { "memory": "1024Mi", "cpu": 0.5 } });
+    let pod = json!({
+        "containers": [{ "name": "c", "image": "a", "resources": resources }],
+        "volumes": [{ "name": "v", "emptyDir": { "sizeLimit": "1024Ki" } }],
+    });
+    let pod = world.object("v1", "Pod", "pod", json!({ "spec": pod }));
+    let claim = json!({ "accessModes": ["ReadWriteOnce"], "resources": { "requests": { "storage": "1024Mi" } } });
+    let claim = world.object("v1", "PersistentVolumeClaim", "claim", json!({ "spec": claim }));
+    let limits = json!({ "limits": [{ "type": "Container", "max": { "cpu": "4000m" }, "default": { "memory": "1024Mi", "cpu": 1 } }] });
+    let limits = world.object("v1", "LimitRange", "limits", json!({ "spec": limits }));
+    let memory = MemoryTransport::new(jiff::Timestamp::UNIX_EPOCH);
+    for (desired, part) in [
+        (&claim, "/spec/resources"),
+        (&pod, "/spec/volumes/0/emptyDir"),
+        (&pod, "/spec/containers/0/resources"),
+        (&limits, "/spec/limits/0/max"),
+        (&quota, "/spec/hard"),
+    ] {
+        let stored = match world.transport.find(&named(&world, desired)).await?.pop() {
+            Some(stored) => stored,
+            None => world.create(desired).await?,
+        };
+        let in_memory = match memory.find(&named(&world, desired)).await?.pop() {
+            Some(stored) => stored,
+            None => memory.create(desired, &Destination::ThisCluster).await?,
+        };
+        assert_ne!(stored.pointer(part), desired.pointer(part), "{part}");
+        assert_eq!(in_memory.pointer(part), stored.pointer(part), "{part}");
+    }
+    Ok(())
+}
+
+fn named(world: &World, object: &Value) -> Query {
+    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    world.query(text("/apiVersion"), text("/kind"), QueryBy::Name(text("/metadata/name").to_owned()))
+}

@@ -57,3 +57,21 @@ async fn replacement_needs_a_version_and_keeps_a_deletion() {
     assert_eq!(updated["metadata"]["deletionTimestamp"], ending["metadata"]["deletionTimestamp"]);
     assert_eq!(updated["metadata"]["finalizers"], json!(["example.com/hold"]));
 }
+
+#[tokio::test]
+async fn apply_with_equal_keys_is_refused_and_a_replacement_is_not() {
+    let pod = |env: Value| {
+        let container = json!({ "name": "c", "image": "a", "env": env });
+        json!({ "apiVersion": "v1", "kind": "Pod", "metadata": { "name": "x", "namespace": "a" }, "spec": { "containers": [container] } })
+    };
+    let twice = pod(json!([{ "name": "A", "value": "1" }, { "name": "A", "value": "2" }]));
+    for (mode, is_refused) in
+        [(UpdateMode::Apply, true), (UpdateMode::ApplyOverride, true), (UpdateMode::Replace, false)]
+    {
+        let store = store();
+        let live = store.create(&pod(json!([])), &Destination::ThisCluster).await.unwrap();
+        let target = Target { resource_version: metadata_text(&live, "resourceVersion").to_owned(), ..target(&live) };
+        let written = store.update(&twice, &target, &unmanaged(), mode).await;
+        assert_eq!(written.is_err(), is_refused, "{mode:?}: {written:?}");
+    }
+}
