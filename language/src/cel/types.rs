@@ -255,9 +255,12 @@ pub(super) fn compared_texts(root: &IdedExpr) -> Vec<(Vec<String>, &str)> {
         };
         for (side, other) in [(left, right), (right, left)] {
             let Expr::Literal(LiteralValue::String(text)) = &other.expr else { continue };
-            let side = match &side.expr {
-                Expr::Call(CallExpr { target: Some(target), func_name, .. }) if func_name == "orValue" => target,
-                _ => side,
+            let side = if let Expr::Call(CallExpr { target: Some(target), func_name, .. }) = &side.expr
+                && func_name == "orValue"
+            {
+                target
+            } else {
+                side
             };
             if let Some((variable, keys, _)) = readings::keys(&side.expr).filter(|(variable, ..)| !node.binds(variable))
             {
