@@ -63,6 +63,31 @@ pub(crate) fn is_misspelt(field: &str) -> bool {
         && (MISTAKEN.contains(&plain.as_str()) || suggest(field, &[DELETED_TIME]).is_some())
 }
 
+/// The task's own way to ask whether the API resource is being deleted: its first variable that tells, or the whole test.
+pub(crate) fn deletion_test(task: &Task) -> String {
+    let of_states = [State::Living, State::LivingWithoutField, State::Deleting].map(|state| Facts::of(task, state));
+    let tells = |name: &String| {
+        let is = |facts: &Option<Facts<'_>>, told: bool| {
+            let fact = facts.as_ref().and_then(|facts| facts.variables.get(name));
+            matches!(fact, Some(Fact::Is(Value::Bool(value))) if *value == told)
+        };
+        let [living, without, deleting] = &of_states;
+        is(living, false) && is(without, false) && is(deleting, true)
+    };
+    let captures = task.preconditions.iter().flat_map(|precondition| &precondition.captures);
+    let mut names = task.params.iter().map(|param| &param.name).chain(captures.map(|capture| &capture.name));
+    names.find(|name| tells(name)).cloned().unwrap_or_else(|| {
+        let answer = answers(task).next().unwrap_or("cluster");
+        format!("{answer}.?{DELETED_TIME}.orValue(null) != null")
+    })
+}
+
+/// The test for an API resource that lives, by the task's own way to ask for the deletion.
+pub(crate) fn living_test(task: &Task) -> String {
+    let test = deletion_test(task);
+    test.strip_suffix(" != null").map_or_else(|| format!("!{test}"), |path| format!("{path} == null"))
+}
+
 /// The variables that hold the API's answer about the event's own resource.
 pub(crate) fn answers(task: &Task) -> impl Iterator<Item = &str> {
     let params = task.params.iter().filter(|param| is_answer(task, param)).map(|param| &param.name);
@@ -199,6 +224,17 @@ impl<'t> Facts<'t> {
             (Fact::Object { .. }, None) => return None,
         }
         condition::evaluate(condition, &scope).ok().map(|result| result.matched)
+    }
+
+    /// Whether an expression reads a variable of which the state decides something.
+    pub(crate) fn are_read_by(&self, expression: &Expression) -> bool {
+        expression.member_paths().iter().any(|path| {
+            match (path.as_slice(), path.first().and_then(|name| self.variables.get(*name))) {
+                ([_, field, ..], Some(Fact::Object { .. })) => *field == DELETED_TIME,
+                (_, Some(Fact::Is(_) | Fact::Unset)) => true,
+                (_, Some(Fact::Object { .. }) | None) => false,
+            }
+        })
     }
 
     /// The results that an expression can have in this state, given what is certain of the entries of `resources`.

@@ -7,9 +7,12 @@
 //! whatever the lints find.
 
 mod adoption;
+mod api_away;
 mod bare_objects;
 mod comparisons;
 mod controllers;
+mod credentials;
+mod defaulted_names;
 mod deletion_order;
 mod deletions;
 mod discovery;
@@ -21,6 +24,7 @@ mod kept;
 mod known_kinds;
 mod labels;
 mod literals;
+mod lost_data;
 mod names;
 mod namespaces;
 mod nested;
@@ -36,9 +40,11 @@ mod scopes;
 mod secrets;
 mod selectors;
 mod server_set;
+mod set_twice;
 mod status;
 mod success_only;
 mod unguarded;
+mod unread_policies;
 mod variation;
 mod versions;
 mod waits;
@@ -89,6 +95,12 @@ pub fn lint(task: &Task, document: &Document) -> Diagnostics {
     ready_rules::lint(&mut linter);
     selectors::lint(&mut linter);
     secrets::lint(&mut linter);
+    credentials::lint(&mut linter);
+    api_away::lint(&mut linter);
+    set_twice::lint(&mut linter);
+    lost_data::lint(&mut linter);
+    unread_policies::lint(&mut linter);
+    defaulted_names::lint(&mut linter);
     if reports::anything_is_sent(&mut linter) {
         reports::lint_unmet(&mut linter);
         status::lint(&mut linter);

@@ -239,9 +239,16 @@ fn stamp(r: &mut Resolver<'_>, spec: &AdapterSpec) -> Option<Template> {
     let text = spec.stamp.as_ref()?.resource_id.as_deref().filter(|text| !text.is_empty())?;
     match Template::parse(text) {
         Ok(template) => {
-            if let Some(id) = template.as_literal().filter(|id| !is_label_value(id)) {
-                let help = "remove it: the event's id is stamped then";
-                r.error("stamp.resource_id", not_a_label_value(id, keys::RESOURCE_ID), Some(help));
+            if let Some(id) = template.as_literal() {
+                let message = if is_label_value(id) {
+                    format!(
+                        "\"{id}\" has no template: the objects of all API resources would be one resource's, and the deletion of one \
+                         would delete them all"
+                    )
+                } else {
+                    not_a_label_value(id, keys::RESOURCE_ID)
+                };
+                r.error("stamp.resource_id", message, Some("remove it: the event's id is stamped then"));
             }
             Some(template)
         }

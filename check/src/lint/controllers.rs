@@ -3,14 +3,17 @@
 //! refuses the second.
 
 use super::Linter;
+use crate::api_resource::{Facts, State};
 use crate::manifests::{Role, WrittenObject};
+use lifecycle_core::task::Task;
+use lifecycle_language::cel::{Expression, Presence};
 use lifecycle_language::template::Part;
 
 pub(super) fn lint(linter: &mut Linter<'_>) {
     for object in linter.manifests().iter() {
         let (again, writes) = match object.role {
             Role::Member => continue,
-            Role::Entry => (entry_runs_again(object), "each write of the entry"),
+            Role::Entry => (entry_runs_again(linter.task, object), "each write of the entry"),
             Role::Nested => (
                 Some((
                     "the agent creates it again: a ManifestWork has no memory",
@@ -34,10 +37,15 @@ pub(super) fn lint(linter: &mut Linter<'_>) {
     }
 }
 
-/// What happens to the Job of an entry, with the cure, if nothing but the Job's absence decides that it is created.
-fn entry_runs_again(object: &WrittenObject<'_>) -> Option<(&'static str, &'static str)> {
-    let gates = &object.resource.gates;
-    (gates.create.is_none() && gates.when.is_none()).then_some((
+/// What happens to the Job of an entry, with the cure, if nothing but the Job's absence decides that it is created while the API
+/// resource lives.
+fn entry_runs_again(task: &Task, object: &WrittenObject<'_>) -> Option<(&'static str, &'static str)> {
+    let (living, gates) = (Facts::of(task, State::Living), &object.resource.gates);
+    let own = |name: &str| if name == object.resource.name { Presence::Absent } else { Presence::Unknown };
+    let holds_back =
+        |gate: &Expression| !living.as_ref().is_some_and(|facts| facts.possible(gate, &own).always_holds());
+    let is_gated = [&gates.create, &gates.when].into_iter().flatten().any(holds_back);
+    (!is_gated).then_some((
         "the next event creates it again: the entry has no memory",
         "give the entry `lifecycle: {create: {when: …}}` with a status of the API that says whether it has served, remove the key, or \
          put the Job into a bundle, which remembers it",

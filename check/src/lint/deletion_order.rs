@@ -6,10 +6,11 @@ use std::collections::BTreeSet;
 use lifecycle_config::document::Path;
 
 use super::{Linter, is_created};
+use crate::api_resource::{Facts, State, living_test};
 use crate::gate_values::abstract_value;
 use crate::written::namespace_of;
 use lifecycle_core::task::{Resource, Task};
-use lifecycle_language::cel::{Presence, Relation};
+use lifecycle_language::cel::{Expression, Presence, Relation};
 
 /// `awaited` lists, for each resource, those that have to be gone before its delete gate holds; `places` has the paths
 /// of the delete gates.
@@ -25,7 +26,8 @@ pub(super) fn lint(linter: &mut Linter<'_>, awaited: &[BTreeSet<usize>], places:
                  is being deleted"
             );
             let help = format!(
-                "let nothing create or update `{name}` then, such as by `when: {{expression: \"!is_deleting\"}}`"
+                "let nothing create or update `{name}` then, such as by `when: {{expression: \"{}\"}}`",
+                living_test(task)
             );
             linter.warn(place, message, help);
         }
@@ -52,6 +54,14 @@ fn is_created_beside(task: &Task, index: usize, other: usize) -> bool {
     let Some(delete) = &other.gates.delete else { return false };
     let of_other = abstract_value(task, &delete.when, &|_| Presence::Unknown);
     let gates = [&resource.gates.when, &resource.gates.create, &resource.gates.apply];
+    // The delete gate may hold for an API resource that lives, for which the other object is created with good reason.
+    let facts = Facts::of(task, State::Deleting);
+    let is_for_the_living = |gate: &Expression| {
+        facts.as_ref().is_some_and(|facts| !facts.possible(gate, &|_| Presence::Unknown).can_hold())
+    };
+    if gates.into_iter().flatten().any(is_for_the_living) {
+        return false;
+    }
     let is_kept_apart = gates
         .into_iter()
         .flatten()

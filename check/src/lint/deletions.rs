@@ -10,7 +10,7 @@ use lifecycle_config::document::Path;
 
 use super::gates::is_mark;
 use super::{Gate, Kind, Linter, Own, entry, gates_of, literals, resources, unguarded_entries};
-use crate::api_resource::{DELETED_TIME, Facts, State, answers, is_misspelt};
+use crate::api_resource::{DELETED_TIME, Facts, State, answers, deletion_test, is_misspelt};
 use lifecycle_core::task::{Check, ParamSource, Resource};
 use lifecycle_language::cel::{Expression, Key, Possible, Presence};
 
@@ -26,7 +26,10 @@ pub(super) fn lint(linter: &mut Linter<'_>) {
                     states(linter, resource, &gates, gate);
                     unguarded(linter, index, gate);
                 }
-                Kind::Orphan => unguarded(linter, index, gate),
+                Kind::Orphan => {
+                    disowning(linter, resource, gate);
+                    unguarded(linter, index, gate);
+                }
                 Kind::When | Kind::Create | Kind::Apply | Kind::Patch | Kind::Recreate => {}
             }
         }
@@ -92,7 +95,33 @@ fn states(linter: &mut Linter<'_>, resource: &Resource, gates: &[Gate<'_>], gate
         let message =
             format!("always holds for an API resource that lives: every event that finds `{name}` deletes it");
         linter.warn(&gate.path, message, format!("ask whether the API resource is being deleted: {test}"));
+    } else if living.can_hold()
+        && deleting.can_hold()
+        && !may_be_meant
+        && Facts::of(linter.task, State::Living).is_some_and(|facts| facts.are_read_by(gate.expression))
+    {
+        let message =
+            format!("can hold for an API resource that lives: `{name}` is then deleted while the others stay");
+        let own = deletion_test(linter.task);
+        let help = format!(
+            "if `{name}` is to go with the API resource alone, let all of the gate depend on it: `{own} && (…)`"
+        );
+        linter.note(&gate.path, message, help);
     }
+}
+
+/// Warns of an orphan gate that holds whenever the API resource lives: nothing updates the object again, and nothing deletes it.
+fn disowning(linter: &mut Linter<'_>, resource: &Resource, gate: &Gate<'_>) {
+    let own = Own::of(linter.task, resource);
+    let always = |state| in_state(&own, gate.expression, state).is_some_and(Possible::always_holds);
+    let of_living = [State::Living, State::LivingWithoutField].into_iter().any(always);
+    if !of_living || gate.expression.source() == "true" || literals::is_retired(resource) {
+        return;
+    }
+    let name = &resource.name;
+    let message = format!("always holds for an API resource that lives: every event that finds `{name}` disowns it");
+    let help = format!("ask whether the API resource is being deleted: `{}`", deletion_test(linter.task));
+    linter.warn(&gate.path, message, help);
 }
 
 /// Warns of a gate that fails while an object or a label that it reads is missing.
@@ -182,10 +211,11 @@ fn misspelt_fields(linter: &mut Linter<'_>) {
     }
     for (place, (variable, field)) in found {
         let message = format!("`{variable}.{field}` never exists: the API's answer has no such field");
+        let test = format!("`{variable}.?{DELETED_TIME}.orValue(null) != null`");
         linter.warn(
             &place,
             message,
-            format!("write `{variable}.?{DELETED_TIME}.orValue(null)`, which is null while it lives"),
+            format!("the field is `{DELETED_TIME}`, null while it lives; the whole test is {test}"),
         );
     }
 }

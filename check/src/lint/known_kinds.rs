@@ -52,7 +52,15 @@ fn cure(fault: &KindFault) -> String {
 
 /// Notes a manifest of a bundle whose objects nobody sees before an event.
 fn unread(linter: &mut Linter<'_>, place: &Path, manifest: &Manifest) {
-    if manifest.structures().is_empty() && matches!(manifest, Manifest::Text(_)) {
+    let text = if let Manifest::Text(template) = manifest { Some(template) } else { None };
+    if let Some(template) = text.filter(|_| manifest.structures().is_empty()) {
+        if !template.has_branch() && lacks_separator(template.source()) {
+            let message =
+                "has two objects in one document, so that every event fails: YAML refuses the second `apiVersion`";
+            let help = "write a line `---` before each further `apiVersion`";
+            linter.error(place, message.to_owned(), help.to_owned());
+            return;
+        }
         let message =
             "is no YAML before its templates are rendered, so that neither `check` nor `rbac` sees its objects"
                 .to_owned();
@@ -60,4 +68,13 @@ fn unread(linter: &mut Linter<'_>, place: &Path, manifest: &Manifest) {
                     loops stays as it is";
         linter.note(place, message, help.to_owned());
     }
+}
+
+/// Whether a document of a text has two lines `apiVersion:` at its margin.
+fn lacks_separator(text: &str) -> bool {
+    let starts = |line: &&str| line.starts_with("apiVersion:");
+    text.lines()
+        .collect::<Vec<_>>()
+        .split(|line| line.starts_with("---"))
+        .any(|document| document.iter().filter(|line| starts(line)).count() > 1)
 }

@@ -4,6 +4,8 @@
 
 use std::collections::BTreeSet;
 
+use lifecycle_config::document::Path;
+
 use super::status::{Entries, Status, expression_of, member};
 use super::waits::{absences, stays};
 use super::{Linter, reports};
@@ -25,14 +27,25 @@ pub(super) fn lint(linter: &mut Linter<'_>, statuses: &[Status<'_>]) {
                 linter.warn(&place, message, format!("add to its condition: `{}`", finalized(name)));
             }
             if let Some(expression) = expression_of(node) {
-                for resource in awaited(linter, expression) {
-                    let name = &resource.name;
-                    let message = format!("`Finalized` waits for `{name}`, which no gate deletes: it is never True");
-                    linter.warn(&place, message, format!("give `{name}` a delete gate, or do not wait for it"));
-                }
+                awaited(linter, expression).into_iter().for_each(|resource| stuck(linter, &place, resource));
             }
         }
+        if let Some((place, expression)) = status.computed_conditions() {
+            let waits = |resource: &&Resource| !goes(resource) && reads_outcome(expression, resource);
+            task.resources.iter().filter(waits).for_each(|resource| stuck(linter, place, resource));
+        }
     }
+}
+
+fn stuck(linter: &mut Linter<'_>, place: &Path, resource: &Resource) {
+    let name = &resource.name;
+    let message = format!("`Finalized` waits for `{name}`, which no gate deletes: it is never True");
+    linter.warn(place, message, format!("give `{name}` a delete gate, or do not wait for it"));
+}
+
+/// Whether an expression asks whether a resource's objects are gone.
+fn reads_outcome(expression: &Expression, resource: &Resource) -> bool {
+    expression.member_paths().iter().any(|read| *read == ["adapter", "outcomes", resource.name.as_str(), "finalized"])
 }
 
 /// How `Finalized` asks whether an object is gone.
@@ -68,14 +81,10 @@ fn ignores(linter: &Linter<'_>, status: &Status<'_>, condition: &Entries) -> boo
 /// The resources without a gate that have to be gone for the status to be `True`.
 fn awaited<'t>(linter: &Linter<'t>, status: &Expression) -> Vec<&'t Resource> {
     let task = linter.task;
-    let reads_outcome = |resource: &Resource| {
-        let path = ["adapter", "outcomes", resource.name.as_str(), "finalized"];
-        status.member_paths().iter().any(|read| *read == path)
-    };
     let condition = status.condition_of("True");
     let absent: BTreeSet<usize> = condition.map(|condition| absences(task, None, &condition)).unwrap_or_default();
     let waits = |(index, resource): &(usize, &Resource)| {
-        !goes(resource) && (reads_outcome(resource) || absent.contains(index) && stays(task, resource, None))
+        !goes(resource) && (reads_outcome(status, resource) || absent.contains(index) && stays(task, resource, None))
     };
     task.resources.iter().enumerate().filter(waits).map(|(_, resource)| resource).collect()
 }

@@ -5,7 +5,7 @@ use lifecycle_config::document::Path;
 
 use super::{Linter, Own};
 use crate::gate_values::abstract_value;
-use lifecycle_core::task::{Recreate, Resource};
+use lifecycle_core::task::{Recreate, Resource, TransportKind};
 use lifecycle_language::cel::{Expression, Key, Presence};
 
 /// Checks the expression of the status of a condition `Available`.
@@ -36,7 +36,11 @@ pub(super) fn lint(linter: &mut Linter<'_>, place: &Path, expression: &Expressio
 /// The field that tells whether the status is about the present object, and the term that compares it; none for a
 /// resource whose status does not follow its specification, or whose object is never written again.
 fn guard(own: &Own<'_>) -> Option<(&'static str, &'static str)> {
-    let Resource { kind, gates, retention, .. } = own.resource;
+    let Resource { kind, gates, retention, transport, .. } = own.resource;
+    // The adapter shows a status of a remote cluster only if it is about the present version of the work.
+    if matches!(transport, TransportKind::Maestro { .. }) {
+        return None;
+    }
     let is_updated = gates.apply.as_ref().is_none_or(|apply| own.possible(apply, Presence::Present).can_hold());
     let is_replaced = retention.is_none() && matches!(gates.recreate, Some(Recreate::When(_) | Recreate::OnChange));
     let is_custom = kind.group.contains('.') && !kind.group.ends_with(".k8s.io");
@@ -44,6 +48,12 @@ fn guard(own: &Own<'_>) -> Option<(&'static str, &'static str)> {
         "Job" if kind.group == "batch" => {
             is_replaced.then_some(("deletionTimestamp", "!resources.?NAME.?metadata.?deletionTimestamp.hasValue()"))
         }
+        // A work says in its conditions which generation they are about.
+        "ManifestWork" if is_custom => (is_updated || is_replaced).then_some((
+            "observedGeneration",
+            "resources.?NAME.?status.?conditions.orValue([]).exists(c, c.type == 'Available' && c.status == 'True' && \
+             c.?observedGeneration.orValue(0) >= resources.NAME.metadata.generation)",
+        )),
         kind if is_custom || matches!(kind, "Deployment" | "StatefulSet" | "DaemonSet" | "ReplicaSet") => (is_updated || is_replaced)
             .then_some((
                 "observedGeneration",

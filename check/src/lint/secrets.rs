@@ -1,20 +1,20 @@
-//! Warns of secrets where everybody may read them, and of constants that replace the credential in a Secret.
+//! Warns of secrets where everybody may read them.
 //!
 //! In: the params that are [secret](lifecycle_core::sensitive), and the templates and expressions that read them. Out: a warning
-//! for each field of a manifest, payload and log line that shows one, but for the data of a Secret; and for each value in the
-//! data of a Secret that has a constant default. What a function makes of a secret counts as the secret.
+//! for each field of a manifest, payload and log line that shows one, but for the data of a Secret. What a function makes of a
+//! secret counts as the secret.
 
 use std::collections::BTreeSet;
 
 use lifecycle_config::document::Path;
 use lifecycle_core::sensitive;
-use lifecycle_core::task::{Manifest, ParamSource, PayloadNode, PayloadSource, Resource, Task};
+use lifecycle_core::task::{Manifest, Param, ParamSource, PayloadNode, PayloadSource, Resource};
 use lifecycle_language::cel::Expression;
 use lifecycle_language::secrets::SecretPaths;
 use lifecycle_language::template::{Part, Template, Tree};
 use serde_json::Value;
 
-use super::{ACTIONS, Linter, PAYLOADS, entry, resources};
+use super::{ACTIONS, Linter, PAYLOADS, entry};
 use crate::manifests::WrittenObject;
 
 /// What the help says last: the name alone may have made the value a secret.
@@ -23,20 +23,10 @@ const NO_SECRET: &str = "write `sensitive: false` at the param if the value is n
 pub(super) fn lint(linter: &mut Linter<'_>) {
     let task = linter.task;
     let secrets = sensitive::secret_paths(task);
+    undecided(linter, &secrets);
     for object in linter.manifests().iter() {
+        literal(linter, object);
         shown_by_manifest(linter, &secrets, object);
-        constants(linter, &object.at(linter.document, &Path::root()), object.resource, &data_of(&object.tree));
-    }
-    for (path, resource) in resources(task) {
-        let (at, texts) = match &resource.bundle {
-            Some(bundle) => (path.key("bundle").key("manifests"), bundle.manifests.as_slice()),
-            None => (path.key("manifest"), std::slice::from_ref(&resource.manifest)),
-        };
-        for manifest in texts.iter().filter(|manifest| manifest.structures().is_empty()) {
-            if let Manifest::Text(template) = manifest {
-                constants(linter, &at, resource, &data_in_text(template));
-            }
-        }
     }
     if secrets.is_empty() {
         return;
@@ -44,7 +34,7 @@ pub(super) fn lint(linter: &mut Linter<'_>) {
     for (index, payload) in task.payloads.iter().enumerate() {
         let at = linter.either(&entry(&PAYLOADS, index), ["build", "build_ref"]);
         if let Some(secret) = reported(&payload.build, &secrets) {
-            let message = format!("`{secret}` is a secret, and the payload `{}` sends it", payload.name);
+            let message = format!("{secret}, and the payload `{}` sends it", payload.name);
             linter.warn(&at, message, format!("report whether the value is there, not the value; {NO_SECRET}"));
         }
     }
@@ -54,9 +44,61 @@ pub(super) fn lint(linter: &mut Linter<'_>) {
     let actions = actions.map(|(index, log)| (entry(&ACTIONS, index), log));
     for (at, line) in preconditions.chain(actions) {
         if let Some(secret) = line.and_then(|line| rendered(&line.message, &secrets)) {
-            let message = format!("`{secret}` is a secret: the log shows `[redacted]` in its place");
+            let message = format!("{secret}: the log shows `[redacted]` in its place");
             linter.warn(&at.key("log").key("message"), message, format!("log something else of it; {NO_SECRET}"));
         }
+    }
+}
+
+/// Warns of params that are named like a credential, take a value of the API, and do not say whether it is a secret.
+fn undecided(linter: &mut Linter<'_>, secrets: &SecretPaths) {
+    let task = linter.task;
+    let is_answer = |name: &str| {
+        let is_call = |param: &Param| param.name == name && matches!(param.source, ParamSource::ApiCall(_));
+        task.params.iter().any(is_call) || task.preconditions.iter().any(|precondition| precondition.name == name)
+    };
+    for (index, param) in task.params.iter().enumerate() {
+        let is_boolean = match &param.source {
+            ParamSource::Expression(expression) => expression.is_boolean(),
+            ParamSource::Environment(_)
+            | ParamSource::Event(_)
+            | ParamSource::Config(_)
+            | ParamSource::Path(_)
+            | ParamSource::ApiCall(_)
+            | ParamSource::File { .. } => param.kind.as_deref() == Some("bool"),
+        };
+        let is_open = param.sensitive.is_none() && !is_boolean && !secrets.cover(&[&param.name]);
+        let of_answer = sensitive::origin(&param.source).is_some_and(|path| path.len() > 1 && is_answer(path[0]));
+        if is_open && of_answer && sensitive::is_secret_name(&param.name) {
+            let message =
+                format!("`{}` has the name of a credential, and nothing keeps it out of logs and traces", param.name);
+            let help = "say `sensitive: true`, or `sensitive: false` if the value is no secret";
+            linter.warn(&entry(&["params"], index), message, help.to_owned());
+        }
+    }
+}
+
+/// Warns of a password that a ConfigMap writes as a constant.
+fn literal(linter: &mut Linter<'_>, object: &WrittenObject<'_>) {
+    let tree = &object.tree;
+    let Part::Literal(Value::String(kind)) = tree.part(&["kind"]) else { return };
+    let Part::Literal(Value::Object(data)) = tree.part(&["data"]) else { return };
+    let is_password = |key: &&String| {
+        let key = key.to_lowercase();
+        ["password", "passwd", "passphrase"].iter().any(|word| key.ends_with(word))
+    };
+    let is_text = |key: &&String| data[*key].as_str().is_some_and(|text| !text.is_empty());
+    if let Some(key) = data.keys().filter(|_| kind == "ConfigMap").filter(is_password).find(is_text) {
+        let message = format!("a ConfigMap shows the credential `{key}` to everybody who may read it");
+        let at = object.at(linter.document, &Path::root());
+        linter.warn(&at, message, "put it into a Secret, and take the value from a param".to_owned());
+    }
+}
+
+pub(super) fn manifests<'t>(path: &Path, resource: &'t Resource) -> Vec<(Path, &'t Manifest)> {
+    match &resource.bundle {
+        Some(bundle) => bundle.manifests.iter().map(|it| (path.key("bundle").key("manifests"), it)).collect(),
+        None => vec![(path.key("manifest"), &resource.manifest)],
     }
 }
 
@@ -107,15 +149,17 @@ fn reported(node: &PayloadNode, secrets: &SecretPaths) -> Option<String> {
         PayloadNode::Text(template) => rendered(template, secrets),
         PayloadNode::List(nodes) => nodes.iter().find_map(|node| reported(node, secrets)),
         PayloadNode::Map(entries) => entries.iter().find_map(|(_, node)| reported(node, secrets)),
-        PayloadNode::Lookup { source: PayloadSource::Field(path), .. } => {
-            secrets.cover(&path.prefix()).then(|| path.prefix().join("."))
-        }
+        PayloadNode::Lookup { source: PayloadSource::Field(path), .. } => describe(&path.prefix(), secrets),
         // What an expression makes of a secret is mostly whether it is there.
         PayloadNode::Lookup { source: PayloadSource::Expression(expression), .. } => {
             let paths = expression.member_paths();
-            let path = paths.iter().find(|path| secrets.cover(path))?;
-            let is_variable = expression.source() == path.join(".");
-            (is_variable || expression.is_path() || is_guarded_path(expression)).then(|| path.join("."))
+            let path = paths.iter().find(|path| secrets.touch(path))?;
+            let source = expression.source();
+            let is_shown = source == path.join(".")
+                || expression.is_path()
+                || is_guarded_path(expression)
+                || ["toJson(", "string("].iter().any(|call| source.contains(call));
+            describe(path, secrets).filter(|_| is_shown)
         }
     }
 }
@@ -128,91 +172,17 @@ fn is_guarded_path(expression: &Expression) -> bool {
 
 /// The secret that a template renders.
 fn rendered(template: &Template, secrets: &SecretPaths) -> Option<String> {
-    let touches = |path: &&String| secrets.cover(&path.split('.').collect::<Vec<_>>());
-    template.variables().iter().find(touches).cloned()
+    template.variables().iter().find_map(|path| describe(&path.split('.').collect::<Vec<_>>(), secrets))
 }
 
-/// The variables that the data of a Secret reads.
-fn data_of(tree: &Tree) -> Vec<String> {
-    if !matches!(tree.part(&["kind"]), Part::Literal(Value::String(kind)) if kind == "Secret") {
-        return Vec::new();
-    }
-    let is_data = |place: &str| place.starts_with("data.") || place.starts_with("stringData.");
-    tree.variables().into_iter().filter(|(_, place)| is_data(place)).map(|(variable, _)| variable).collect()
-}
-
-/// The variables behind the line `data:` or `stringData:` of a Secret whose manifest is text.
-fn data_in_text(template: &Template) -> Vec<String> {
-    let source = template.source();
-    let starts = ["\ndata:", "\nstringData:"].iter().filter_map(|key| source.find(key)).min();
-    let Some(start) = starts.filter(|_| source.lines().any(|line| line.trim_end() == "kind: Secret")) else {
-        return Vec::new();
-    };
-    let data = &source[start..];
-    template.variables().iter().filter(|variable| data.contains(&format!(".{variable}"))).cloned().collect()
-}
-
-/// Warns of variables in the data of a Secret that have a constant when their source has no value, unless a gate asks for them.
-fn constants(linter: &mut Linter<'_>, at: &Path, resource: &Resource, variables: &[String]) {
-    let task = linter.task;
-    let gates = &resource.gates;
-    let asks = |name: &str| {
-        let mut gates = [&gates.when, &gates.apply].into_iter().flatten();
-        gates.any(|gate| gate.reads_variable(&|variable| variable == name))
-    };
-    let mut told = BTreeSet::new();
-    for variable in variables {
-        let root = variable.split('.').next().unwrap_or_default();
-        let Some(constant) = constant(task, root, &asks, &mut BTreeSet::new()) else { continue };
-        if !told.insert(root) {
-            continue;
-        }
-        let message = format!(
-            "the data of a Secret takes `{root}`, which {constant}: an answer without the value replaces the credential that is there"
-        );
-        let help = format!(
-            "without the constant, such an event fails and leaves the Secret alone; or ask for the value: `when: {{expression: \"{root} \
-             != ''\"}}`"
-        );
-        linter.warn(at, message, help);
-    }
-}
-
-/// The constant that a param has in place of a value, in words; none if a gate asks for the param.
-fn constant<'t>(
-    task: &'t Task,
-    name: &'t str,
-    asks: &dyn Fn(&str) -> bool,
-    seen: &mut BTreeSet<&'t str>,
-) -> Option<String> {
-    if asks(name) || !seen.insert(name) {
-        return None;
-    }
-    let param = task.params.iter().rev().find(|param| param.name == name)?;
-    if let Some(default) = param.default.as_ref().filter(|default| !default.is_null()) {
-        let of = if seen.len() > 1 { format!(" of `{name}`") } else { String::new() };
-        let shown = if default.as_str() == Some("") { "`default: \"\"`" } else { "`default`" };
-        return Some(format!("has the {shown}{of}"));
-    }
-    match &param.source {
-        ParamSource::Expression(expression) => {
-            let source = expression.source();
-            if [".orValue('", ".orValue(\""].iter().any(|call| source.contains(call)) {
-                return Some(format!("has the constant of `orValue` in `{}`", expression.one_line()));
-            }
-            let paths = expression.member_paths();
-            let params = task.params.iter().map(|param| param.name.as_str());
-            let mut read = params.filter(|param| paths.iter().any(|path| path.first() == Some(param)));
-            read.find_map(|name| constant(task, name, asks, seen))
-        }
-        ParamSource::Path(path) => {
-            let root = path.split('.').next().unwrap_or_default();
-            if root == name { None } else { constant(task, root, asks, seen) }
-        }
-        ParamSource::Environment(_)
-        | ParamSource::Event(_)
-        | ParamSource::Config(_)
-        | ParamSource::ApiCall(_)
-        | ParamSource::File { .. } => None,
+/// Says of a path that it is a secret, or has one within it.
+fn describe(path: &[&str], secrets: &SecretPaths) -> Option<String> {
+    let written = path.join(".");
+    if secrets.cover(path) {
+        Some(format!("`{written}` is a secret"))
+    } else if secrets.touch(path) {
+        Some(format!("`{written}` has a secret within it"))
+    } else {
+        None
     }
 }

@@ -136,6 +136,11 @@ impl<'t> Status<'t> {
         conditions.collect()
     }
 
+    /// The expression that computes all conditions, with its place.
+    pub(super) fn computed_conditions(&self) -> Option<(&Path, &'t Expression)> {
+        member(self.entries, "conditions").and_then(expression_of).map(|expression| (&self.at_conditions, expression))
+    }
+
     /// Checks the members of the status, and that it has the conditions that the API demands.
     fn members(&self, linter: &mut Linter<'_>) {
         let payload = &self.payload;

@@ -10,6 +10,7 @@ use lifecycle_language::cel::VISITED;
 mod cases;
 mod deletions;
 mod lifecycle;
+mod losses;
 mod manifests;
 mod refused;
 mod secrets;
@@ -373,6 +374,10 @@ fn kinds_of_members_are_those_of_kubernetes_or_known_with_an_event() {
             Some("write `kind: Deployment`"),
         ),
         (
+            "        - |\n          apiVersion: v1\n          kind: Pod\n          metadata: {name: '{{ .x }}'}\n          apiVersion: v1\n          kind: Pod\n          metadata: {name: b}\n",
+            Some("has two objects in one document"),
+        ),
+        (
             "        - |\n          apiVersion: v1\n          kind: Pod\n          metadata: {name: a}\n          spec: {priority: {{ .x }}}\n",
             Some("is no YAML before its templates are rendered"),
         ),
@@ -380,7 +385,8 @@ fn kinds_of_members_are_those_of_kubernetes_or_known_with_an_event() {
     ];
     for (manifests, expected) in cases {
         let found = lints(&bundle(manifests)).to_string();
-        let is_told = found.contains("Kubernetes has no kind") || found.contains("is no YAML");
+        let is_told =
+            found.contains("Kubernetes has no kind") || found.contains("is no YAML") || found.contains("two objects");
         assert_eq!(is_told, expected.is_some(), "{manifests}: {found}");
         assert!(found.contains(expected.unwrap_or_default()), "{manifests}: {found}");
     }

@@ -51,6 +51,7 @@ const INVALID_FILES: &[Case] = &[
     ("a key that is not there", "adapter: {name: a}\nsigning: {key_file: /run/key}\n", &[], &[]),
     ("a name that is no label value", "adapter: {name: My Adapter}\n", &[], &[]),
     ("a stamp that is no label value", "adapter: {name: a}\nstamp: {resource_id: clusters/1}\n", &[], &[]),
+    ("a stamp that all API resources share", "adapter: {name: a}\nstamp: {resource_id: fleet}\n", &[], &[]),
     ("a stamp that does not parse", "adapter: {name: a}\nstamp: {resource_id: \"{{ .event.id\"}\n", &[], &[]),
     (
         "a maestro block",

@@ -268,6 +268,10 @@ pub(super) fn last_generations() -> Vec<(&'static str, String)> {
     vec![
         ("the replicas of a Deployment", available(DEPLOYMENT, "", REPLICAS)),
         ("the conditions of a custom resource", available(CUSTOM, "", COMPLETE)),
+        (
+            "the conditions of a ManifestWork of this cluster",
+            available("apiVersion: work.open-cluster-management.io/v1, kind: ManifestWork", "", COMPLETE),
+        ),
         ("the conditions of a Job that is replaced", available(JOB, REPLACED, COMPLETE)),
     ]
 }
@@ -282,6 +286,11 @@ pub(super) fn present_generations() -> Vec<String> {
         available(CUSTOM, "", &and("adapter.outcomes.?job.?decision.orValue('') == 'skip'")),
         available(DEPLOYMENT, &lifecycle("apply", "\"!resources.?job.hasValue()\""), REPLICAS),
         available(JOB, "", COMPLETE),
+        available(
+            "apiVersion: work.open-cluster-management.io/v1, kind: ManifestWork",
+            "    transport: {client: maestro, maestro: {target_cluster: c}}\n",
+            COMPLETE,
+        ),
         available("apiVersion: v1, kind: ConfigMap", "", REPLICAS),
     ]
 }

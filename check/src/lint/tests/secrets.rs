@@ -83,7 +83,32 @@ fn check_warns_of_secrets_that_everybody_may_read() {
         ("a Secret", task("", &object("Secret", &format!("{NAMED}, stringData: {{a: '{{{{ .token }}}}'}}")), ""), ""),
         ("a payload", task("", &quiet, &payload("'{{ .token }}'")), "the payload `p` sends it"),
         ("a path in a payload", task("", &quiet, &payload("{expression: token}")), "the payload `p` sends it"),
+        (
+            "what has it within",
+            task(sensitive, &quiet, &payload("{expression: toJson(cluster.spec)}")),
+            "`cluster.spec` has a secret within it, and the payload `p` sends it",
+        ),
+        (
+            "what has it within, as a template",
+            task(sensitive, &quiet, &payload("'{{ .cluster | toJson }}'")),
+            "`cluster` has a secret within it",
+        ),
+        ("a field beside it", task(sensitive, &quiet, &payload("{expression: toJson(cluster.spec.region)}")), ""),
+        (
+            "whether there is anything",
+            task(sensitive, &quiet, &payload("{expression: \"has(cluster.spec) ? 'a' : 'b'\"}")),
+            "",
+        ),
         ("whether it is there", task("", &quiet, &payload("{expression: \"token != '' ? 'True' : 'False'\"}")), ""),
+        (
+            "a line of the log that has it within",
+            task(
+                sensitive,
+                &quiet,
+                "post:\n  post_actions: [{name: l, log: {message: 'is {{ .cluster | toJson }}'}}]\n",
+            ),
+            "`cluster` has a secret within it: the log shows",
+        ),
         ("a line of the log", task("", &quiet, log), "the log shows `[redacted]`"),
     ];
     for (name, text, expected) in cases {
@@ -95,7 +120,8 @@ fn check_warns_of_secrets_that_everybody_may_read() {
 #[test]
 fn check_warns_of_constants_that_replace_a_credential() {
     let secret = object("Secret", &format!("{NAMED}, stringData: {{a: '{{{{ .password }}}}'}}"));
-    let gated = format!("{secret}\n    when: {{expression: \"password != ''\"}}");
+    let gate = |when: &str| format!("{secret}\n    when: {{expression: \"{when}\"}}");
+    let gated = gate("password != ''");
     let text = "    manifest: |\n      apiVersion: v1\n      kind: Secret\n      metadata: {name: x, namespace: n}\n      stringData:\n        {{- if \
                 .password }}\n        a: {{ .password }}\n        {{- end }}";
     let param = |rest: &str| format!("  - {{name: password, source: {rest}}}\n");
@@ -108,10 +134,79 @@ fn check_warns_of_constants_that_replace_a_credential() {
         ("a manifest that is text", param("cluster.a, default: ''"), &text.to_owned(), "has the `default: \"\"`"),
         ("no default", param("cluster.a, required: true"), &secret, ""),
         ("a gate that asks", param("cluster.a, default: ''"), &gated, ""),
+        (
+            "a gate that the constant passes",
+            param("cluster.a, default: x, sensitive: true"),
+            &gated,
+            "has the `default`",
+        ),
+        ("a gate that knows the constant", param("cluster.a, default: x"), &gate("password != 'x'"), ""),
+        (
+            "a gate that the constant of an expression passes",
+            param("{expression: \"cluster.?a.orValue('x')\"}"),
+            &gated,
+            "`orValue`",
+        ),
+        ("a gate that asks the answer", param("cluster.a, default: x"), &gate("cluster.?a.orValue('') != ''"), ""),
+        (
+            "a gate that asks the answer through a param",
+            param("cluster.a, default: x") + "  - {name: is_set, source: {expression: \"has(cluster.a)\"}}\n",
+            &gate("is_set"),
+            "",
+        ),
+        ("a gate that asks for another field", param("cluster.a, default: x"), &gate("has(cluster.b)"), "`default`"),
     ];
     for (name, params, object, expected) in cases {
         let text = task(&params, object, "");
         let said = said(&text);
         assert!(said.contains(expected) && said.is_empty() == expected.is_empty(), "{name}: {said:?}\n{text}");
     }
+}
+
+#[test]
+fn cure_of_a_constant_credential_leaves_the_secret_alone() {
+    let secret = object("Secret", &format!("{NAMED}, stringData: {{a: '{{{{ .password }}}}'}}"));
+    let help = |source: &str| {
+        let params = format!("  - {{name: password, source: {source}}}\n");
+        let diagnostics = lints(&task(&params, &secret, ""));
+        let found = diagnostics.all().iter().find(|found| found.message.contains("data of a Secret"));
+        found.and_then(|found| found.help.clone()).unwrap_or_default()
+    };
+    for (source, cure) in [
+        ("cluster.spec.a, default: x", "\"cluster.?spec.?a.orValue('') != ''\""),
+        ("{expression: \"cluster.?spec.?a.orValue('x')\"}", "\"cluster.?spec.?a.orValue('') != ''\""),
+        ("a, default: x", "\"event.?a.orValue('') != ''\""),
+        ("{expression: \"cluster.?a.orValue('x') + cluster.b\"}", "let `when` ask whether there is a value"),
+    ] {
+        let help = help(source);
+        assert!(help.contains("remove the constant") && help.contains(cure), "{source}: {help}");
+    }
+}
+
+#[test]
+fn check_warns_of_a_credential_of_the_api_that_nobody_calls_secret() {
+    let map = |data: &str| object("ConfigMap", &format!("{NAMED}, data: {data}"));
+    let param = |name: &str, rest: &str| format!("  - {{name: {name}, source: {rest}}}\n");
+    let open = "has the name of a credential";
+    let shown = "a ConfigMap shows the credential `password`";
+    let cases = [
+        ("a credential", param("password", "cluster.spec.a"), "{a: b}", open),
+        ("an expression", param("pullSecret", "{expression: \"cluster.?spec.?a.orValue('')\"}"), "{a: b}", open),
+        ("a decision", param("password", "cluster.spec.a, sensitive: true"), "{a: b}", ""),
+        ("no secret", param("password", "cluster.spec.a, sensitive: false"), "{a: b}", ""),
+        ("another name", param("region", "cluster.spec.a"), "{a: b}", ""),
+        ("whether it is there", param("hasPassword", "{expression: \"has(cluster.spec.a)\"}"), "{a: b}", ""),
+        ("a value of the event", param("key", "event.a"), "{a: b}", ""),
+        ("a literal", String::new(), "{password: hunter2}", shown),
+        ("an empty literal", String::new(), "{password: ''}", ""),
+        ("where it is", String::new(), "{passwordFile: /a}", ""),
+    ];
+    for (name, params, data, expected) in cases {
+        let text = task(&params, &map(data), "");
+        let found = lints(&text).to_string();
+        let is_told = found.contains(open) || found.contains(shown);
+        assert!(found.contains(expected) && is_told != expected.is_empty(), "{name}: {found}");
+    }
+    let secret = object("Secret", &format!("{NAMED}, stringData: {{password: hunter2}}"));
+    assert!(!lints(&task("", &secret, "")).to_string().contains(shown));
 }

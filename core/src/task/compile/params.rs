@@ -98,7 +98,12 @@ fn failure(checker: &mut Checker<'_>, spec: &ParamSpec, source: &ParamSource, pl
     if has_default && !spec.required {
         let message =
             format!("the event fails if the {failure}: `default` is used only for a value that does not exist");
-        let help = "write `on_error: default` to go on with the default, or `required: true` if a value must exist";
+        // An answer with the default in its place would be written over what the last good answer wrote.
+        let help = if matches!(source, ParamSource::ApiCall(_)) {
+            "write `required: true` instead of the default if a value must exist: nothing is written while the API is away"
+        } else {
+            "write `on_error: default` to go on with the default, or `required: true` if a value must exist"
+        };
         checker.note(place, message, help);
     }
 }

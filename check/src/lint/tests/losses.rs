@@ -1,0 +1,167 @@
+//! What goes although its author did not mean that: data, objects that take another name, and work of an API that is away.
+
+use super::lints;
+
+const BEFORE: &str = r#"params:
+  - {name: clusterId, source: event.id}
+  - {name: cluster, source: {api_call: {method: GET, url: "/clusters/{{ .clusterId }}"}}}
+  - {name: isDeleting, source: {expression: cluster.?deleted_time.orValue(null) != null}}
+"#;
+
+fn entry(params: &str, manifest: &str, more: &str) -> String {
+    format!(
+        "{BEFORE}{params}resources:\n  - name: x\n    manifest: {{{manifest}}}\n    discovery: {{by_name: a, namespace: n}}\n{more}"
+    )
+}
+
+fn bundle(params: &str, keys: &str, manifest: &str) -> String {
+    format!("{BEFORE}{params}resources:\n  - name: x\n    bundle:\n{keys}      manifests:\n        - {{{manifest}}}\n")
+}
+
+/// The messages and cures of a task that contain a text.
+fn about(text: &str, part: &str) -> String {
+    let found = lints(text);
+    let lines = found.all().iter().map(|it| format!("{} | {}\n", it.message, it.help.clone().unwrap_or_default()));
+    lines.filter(|line| line.contains(part)).collect()
+}
+
+const CLAIM: &str = "apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: a, namespace: n}";
+const MAP: &str = "apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: n}";
+const NAMESPACE: &str = "apiVersion: v1, kind: Namespace, metadata: {name: a}";
+
+#[test]
+fn check_warns_of_recreations_that_lose_more_than_the_object() {
+    let changed = "    recreate_on_change: true\n";
+    let gated = "    lifecycle: {recreate: {when: {expression: event.x}}}\n";
+    let update = "      policies: {update: recreate}\n";
+    let cases = [
+        ("a claim", entry("", CLAIM, changed), "deletes `x`, and its data with it"),
+        ("a claim by a gate", entry("", CLAIM, gated), "deletes `x`, and its data with it"),
+        ("a namespace", entry("", NAMESPACE, changed), "and every object in it with it"),
+        ("an update", entry("", CLAIM, ""), ""),
+        ("a map", entry("", MAP, changed), ""),
+        ("a claim of a bundle", bundle("", update, CLAIM), "deletes `PersistentVolumeClaim n/a`, and its data"),
+        ("an update of a bundle", bundle("", "", CLAIM), ""),
+        ("a map of a bundle", bundle("", update, MAP), ""),
+    ];
+    for (name, text, expected) in cases {
+        let found = about(&text, " with it");
+        assert!(found.contains(expected) && found.is_empty() == expected.is_empty(), "{name}: {found}");
+    }
+}
+
+#[test]
+fn check_warns_of_policies_that_nobody_reads() {
+    let with = |of: &str, key: &str| CLAIM.replace("namespace: n", &format!("namespace: n, {of}: {{{key}}}"));
+    let prefix = "      annotation_prefix: example.com\n";
+    let gate = "write `lifecycle: {orphan: {when: …}}` instead of `delete`";
+    let ours = "write the annotation `hyperfleet.io/delete-policy: orphan`";
+    let cases = [
+        ("an entry", entry("", &with("annotations", "hyperfleet.io/delete-policy: orphan"), ""), gate),
+        ("Helm's of an entry", entry("", &with("annotations", "helm.sh/resource-policy: keep"), ""), gate),
+        ("ours", bundle("", "", &with("annotations", "hyperfleet.io/delete-policy: orphan")), ""),
+        ("Helm's", bundle("", "", &with("annotations", "helm.sh/resource-policy: keep")), ours),
+        ("another prefix", bundle("", "", &with("annotations", "example.com/delete-policy: orphan")), ours),
+        ("that prefix", bundle("", prefix, &with("annotations", "example.com/delete-policy: orphan")), ""),
+        (
+            "the default beside a prefix",
+            bundle("", prefix, &with("annotations", "hyperfleet.io/delete-policy: orphan")),
+            "write the annotation `example.com/delete-policy: orphan`",
+        ),
+        ("a label", bundle("", "", &with("labels", "hyperfleet.io/delete-policy: orphan")), ours),
+        ("another annotation", bundle("", "", &with("annotations", "example.com/owner: me")), ""),
+    ];
+    for (name, text, expected) in cases {
+        let found = about(&text, "nobody reads");
+        assert!(found.contains(expected) && found.is_empty() == expected.is_empty(), "{name}: {found}");
+    }
+}
+
+#[test]
+fn check_warns_of_names_behind_a_constant() {
+    let named = |name: &str| CLAIM.replace("name: a", &format!("name: '{name}'"));
+    let param = |source: &str| format!("  - {{name: tier, source: {source}}}\n");
+    let defaulted = param("cluster.spec.tier, default: a");
+    let cases = [
+        ("a member", bundle(&defaulted, "", &named("{{ .tier }}")), "the bundle deletes the object"),
+        ("an entry", entry(&defaulted, &named("{{ .tier }}"), ""), "another object is created"),
+        (
+            "an expression",
+            bundle(&param("{expression: \"cluster.?spec.?tier.orValue('a')\"}"), "", &named("{{ .tier }}")),
+            "the bundle deletes the object",
+        ),
+        ("another field", bundle(&defaulted, "", CLAIM), ""),
+        ("no constant", bundle(&param("cluster.spec.tier"), "", &named("{{ .tier }}")), ""),
+        ("a constant of the event", bundle(&param("event.tier, default: a"), "", &named("{{ .tier }}")), ""),
+        ("the event's id", bundle("", "", &named("{{ .clusterId }}")), ""),
+    ];
+    for (name, text, expected) in cases {
+        let found = about(&text, "the name or namespace of an object");
+        assert!(found.contains(expected) && found.is_empty() == expected.is_empty(), "{name}: {found}");
+    }
+}
+
+#[test]
+fn check_warns_of_a_default_while_the_api_is_away() {
+    let fleet = |rest: &str| {
+        format!(
+            "  - {{name: fleet, source: {{api_call: {{method: GET, url: /f}}}}, default: {{}}{rest}}}\n  - {{name: tier, source: fleet.tier, default: a}}\n"
+        )
+    };
+    let manifest = format!("{MAP}, data: {{a: '{{{{ .tier }}}}'}}");
+    let delete = "    lifecycle: {delete: {when: {expression: \"isDeleting && tier == 'a'\"}}}\n";
+    let cases = [
+        ("a manifest", entry(&fleet(", on_error: default"), &manifest, ""), true),
+        ("a delete gate", entry(&fleet(", on_error: default"), MAP, delete), true),
+        ("a call that fails the event", entry(&fleet(""), &manifest, delete), false),
+        ("nothing that reads it", entry(&fleet(", on_error: default"), MAP, ""), false),
+    ];
+    for (name, text, is_warned) in cases {
+        let found = about(&text, "while the API is away");
+        assert_eq!(
+            found.contains("`x` is written, or deleted, by the default of `fleet`"),
+            is_warned,
+            "{name}: {found}"
+        );
+    }
+}
+
+#[test]
+fn check_tells_of_a_param_that_is_set_twice_and_of_a_fixed_generation() {
+    let twice = "  - {name: tier, source: event.a}\n  - {name: tier, source: event.b}\n";
+    let found = about(&entry(twice, MAP, ""), "sets `tier` again");
+    assert!(found.contains("the value of params[3] counts only where this one has none"), "{found}");
+    assert_eq!(about(&entry("  - {name: tier, source: event.a}\n", MAP, ""), "again"), "");
+    let fixed = |value: &str| {
+        let annotated = format!("namespace: n, annotations: {{hyperfleet.io/generation: '{value}'}}");
+        about(
+            &entry("  - {name: g, source: event.generation}\n", &MAP.replace("namespace: n", &annotated), ""),
+            "is never updated",
+        )
+    };
+    assert!(fixed("1").contains("remove it"), "{}", fixed("1"));
+    assert_eq!(fixed("{{ .g }}"), "");
+}
+
+#[test]
+fn bundle_that_nothing_deletes_keeps_finalized_false() {
+    let said = |more: &str| {
+        let post = "post:\n  payloads:\n    - name: status\n      build:\n        adapter: a\n        observed_generation: {expression: event.generation}\n        observed_time: \"{{ .now }}\"\n        conditions:\n          expression: >-\n            adapter.conditions.x + [{\"type\": \"Finalized\", \"status\": isDeleting && adapter.outcomes.?x.?finalized.orValue(false) ? \"True\" : \"False\"}]\n  post_actions:\n    - {name: report, api_call: {method: PUT, url: \"/clusters/{{ .clusterId }}/statuses\", body: \"{{ .status }}\"}}\n";
+        about(&format!("{}{more}{post}", bundle("", "", MAP)), "`Finalized` waits for `x`")
+    };
+    assert!(said("").contains("which no gate deletes"), "{}", said(""));
+    assert_eq!(said("    lifecycle: {delete: {when: {expression: isDeleting}}}\n"), "");
+}
+
+#[test]
+fn finished_job_with_a_time_to_live_is_created_again_beside_a_gate_of_the_living() {
+    let job = "apiVersion: batch/v1, kind: Job, metadata: {name: a, namespace: n}, spec: {ttlSecondsAfterFinished: 9}";
+    for (gates, is_warned) in [
+        ("    when: {expression: \"!isDeleting\"}\n", true),
+        ("    when: {expression: \"!isDeleting\"}\n    recreate_on_change: true\n", true),
+        ("    lifecycle: {create: {when: {expression: \"!isDeleting && !has(cluster.spec.done)\"}}}\n", false),
+    ] {
+        let found = about(&entry("", job, gates), "the entry has no memory");
+        assert_eq!(!found.is_empty(), is_warned, "{gates}: {found}");
+    }
+}

@@ -1,0 +1,73 @@
+//! Warns of annotations that are to set the policies of an object, and that nobody reads: on an entry that is no bundle, as
+//! labels, or with the prefix of another tool.
+
+use lifecycle_config::document::Path;
+use lifecycle_core::bundle::policy::Settings;
+use lifecycle_core::task::Resource;
+use lifecycle_language::template::{Part, Tree};
+use serde_json::Value;
+
+use super::secrets::manifests;
+use super::{Linter, resources};
+
+/// The annotation by which Helm leaves an object alone.
+const OF_HELM: &str = "helm.sh/resource-policy";
+
+pub(super) fn lint(linter: &mut Linter<'_>) {
+    for (path, resource) in resources(linter.task) {
+        for (at, manifest) in manifests(&path, resource) {
+            for tree in manifest.structures() {
+                for (key, value) in literals(&tree, "annotations") {
+                    annotation(linter, &at, resource, &key, &value);
+                }
+                for (key, _) in literals(&tree, "labels").into_iter().filter(|(key, _)| policy(key).is_some()) {
+                    let message = format!("nobody reads the label `{key}`: the policies of an object are annotations");
+                    linter.warn(&at, message, cure(resource, policy(&key).unwrap_or_default()));
+                }
+            }
+        }
+    }
+}
+
+fn annotation(linter: &mut Linter<'_>, at: &Path, resource: &Resource, key: &str, value: &Value) {
+    let is_helms = key == OF_HELM && value == "keep";
+    let Some(name) = policy(key).or_else(|| is_helms.then_some("delete-policy")) else { return };
+    let prefix = resource.bundle.as_ref().map(|bundle| bundle.prefix.as_str());
+    if prefix.is_some_and(|prefix| key == format!("{prefix}/{name}")) {
+        return;
+    }
+    let message = match prefix {
+        Some(prefix) => format!("nobody reads the annotation `{key}`: those of this bundle begin with `{prefix}/`"),
+        None => format!("nobody reads the annotation `{key}`: only the objects of a bundle have policies"),
+    };
+    linter.warn(at, message, cure(resource, name));
+}
+
+fn cure(resource: &Resource, name: &str) -> String {
+    match &resource.bundle {
+        Some(bundle) if name == "delete-policy" => {
+            format!("write the annotation `{}/{name}: orphan` for an object that is to stay", bundle.prefix)
+        }
+        Some(bundle) => format!("write the annotation `{}/{name}`", bundle.prefix),
+        None if name == "delete-policy" => {
+            "for an object that is to stay, write `lifecycle: {orphan: {when: …}}` instead of `delete`".to_owned()
+        }
+        None => "remove it, or put the object into a bundle".to_owned(),
+    }
+}
+
+/// The name of the policy that a key with any prefix sets.
+fn policy(key: &str) -> Option<&'static str> {
+    let (_, written) = key.rsplit_once('/')?;
+    Settings::NAMES.into_iter().find(|name| *name == written)
+}
+
+/// The entries of a mapping of the metadata that has no templates.
+fn literals(tree: &Tree, of: &str) -> Vec<(String, Value)> {
+    match tree.part(&["metadata", of]) {
+        Part::Literal(Value::Object(entries)) => {
+            entries.iter().map(|(key, value)| (key.clone(), value.clone())).collect()
+        }
+        Part::Literal(_) | Part::Template(_) | Part::Absent | Part::Uncertain => Vec::new(),
+    }
+}
