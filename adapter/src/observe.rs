@@ -47,10 +47,10 @@ pub async fn find_members<T: Transport>(transport: &T, queries: Vec<Query>, dead
     stream::iter(queries).map(find).buffered(CONCURRENT_READS).collect().await
 }
 
-/// Reads in whichever version the server serves the kind. A kind that it serves in no version has no objects: the finalizer of a
-/// definition removes them before the definition goes, so that a definition which is installed again brings none back.
+/// A kind that the server serves in no version has no objects: the finalizer of a definition removes them before the definition
+/// goes, so that a definition which is installed again brings none back.
 async fn find<T: Transport>(transport: &T, query: &Query, deadline: Instant) -> Observation {
-    observed(transport.find_in_any_version(query), query, deadline).await
+    observed(transport.find(query), query, deadline).await
 }
 
 async fn observed(

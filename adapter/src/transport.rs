@@ -2,8 +2,8 @@
 //!
 //! In: core's queries and fenced writes. Out: the server's objects. Fails with a [`WriteError`], whose kind
 //! says how the server refused. A method makes exactly one call and never retries; the planner has decided
-//! beforehand what to write. Only two reads of bundles make more:
-//! [`Transport::find_in_any_version`], and [`Transport::inspect`].
+//! beforehand what to write. Two reads may make more: [`Transport::find`] of a kind that the server does not serve in the asked
+//! version, and [`Transport::inspect`].
 
 pub mod kubernetes;
 pub mod maestro;
@@ -24,13 +24,10 @@ use serde_json::Value;
 
 /// Reads and writes the objects of one destination, or of several.
 pub trait Transport: Send + Sync + 'static {
-    /// Reads live objects with one GET or one LIST. Returns an empty list if none exists.
+    /// Reads live objects with one GET or one LIST. If the server does not serve the kind in the query's version, reads in the
+    /// version that it prefers, and makes further requests only then. Returns an empty list if no object exists, or if the
+    /// server serves the kind in no version.
     fn find(&self, query: &Query) -> impl Future<Output = Result<Vec<Value>, WriteError>> + Send;
-
-    /// Reads as [`find`](Self::find), but in the version that the server prefers if it does not serve the kind in the
-    /// query's version. Returns an empty list also if the server serves the kind in no version, and makes further
-    /// requests only then.
-    fn find_in_any_version(&self, query: &Query) -> impl Future<Output = Result<Vec<Value>, WriteError>> + Send;
 
     /// Looks, in this cluster, for an object that would go with what is to be deleted, and that is not of the set. Returns
     /// the first one in words. An error means that there may be one, so nothing may be deleted then.

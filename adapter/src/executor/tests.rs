@@ -78,11 +78,6 @@ impl Transport for Scripted {
         self.store.find(query).await
     }
 
-    async fn find_in_any_version(&self, query: &Query) -> Result<Vec<Value>, WriteError> {
-        self.enter("get", &ObjectRef::from(query).name).await?;
-        self.store.find_in_any_version(query).await
-    }
-
     async fn inspect(&self, inspection: &Inspection, members: &Members) -> Result<Option<Identity>, WriteError> {
         let call = lifecycle_kube::inspection::call(inspection);
         self.enter("inspect", call.trim_start_matches("inspect ")).await?;

@@ -33,10 +33,6 @@ impl Transport for Flaky {
             _ => found,
         }
     }
-    async fn find_in_any_version(&self, query: &Query) -> Result<Vec<Value>, WriteError> {
-        self.0.find_in_any_version(query).await
-    }
-
     async fn inspect(&self, inspection: &Inspection, members: &Members) -> Result<Option<Identity>, WriteError> {
         self.0.inspect(inspection, members).await
     }

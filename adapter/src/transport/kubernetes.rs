@@ -82,22 +82,6 @@ impl Transport for KubernetesTransport {
     async fn find(&self, query: &Query) -> Result<Vec<Value>, WriteError> {
         let found = match &query.by {
             QueryBy::Name(_) => {
-                let object = self.cluster.get(&ObjectRef::from(query)).await;
-                object.map(|object| object.into_iter().collect())
-            }
-            QueryBy::Labels(labels) => {
-                match self.cluster.list(&query.kind, query.namespace.as_deref(), Selector::Labels(labels), Form::Full) {
-                    Ok(pages) => pages.read_all().await,
-                    Err(error) => Err(error),
-                }
-            }
-        };
-        found.map_err(write_error)
-    }
-
-    async fn find_in_any_version(&self, query: &Query) -> Result<Vec<Value>, WriteError> {
-        let found = match &query.by {
-            QueryBy::Name(_) => {
                 let object = self.cluster.get_in_any_version(&ObjectRef::from(query)).await;
                 object.map(|object| object.into_iter().collect())
             }

@@ -91,10 +91,6 @@ impl Transport for MaestroTransport {
         }
     }
 
-    async fn find_in_any_version(&self, query: &Query) -> Result<Vec<Value>, WriteError> {
-        self.find(query).await
-    }
-
     async fn inspect(&self, inspection: &Inspection, _: &Members) -> Result<Option<Identity>, WriteError> {
         Err(bug(lifecycle_kube::inspection::call(inspection)))
     }

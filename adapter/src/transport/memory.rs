@@ -335,11 +335,6 @@ impl Transport for MemoryTransport {
         })
     }
 
-    /// The store knows no versions: it holds each object in the one in which it was written.
-    async fn find_in_any_version(&self, query: &Query) -> Result<Vec<Value>, WriteError> {
-        self.find(query).await
-    }
-
     /// The log of operations leaves inspections out, as it lists what is done about the objects of the task.
     async fn inspect(&self, inspection: &Inspection, members: &Members) -> Result<Option<Identity>, WriteError> {
         let state = self.state();

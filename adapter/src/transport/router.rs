@@ -53,13 +53,6 @@ impl<C: Transport, M: Transport> Transport for Router<C, M> {
         }
     }
 
-    async fn find_in_any_version(&self, query: &Query) -> Result<Vec<Value>, WriteError> {
-        match &query.destination {
-            Destination::ThisCluster => self.cluster("find")?.find_in_any_version(query).await,
-            consumer @ Destination::Consumer(_) => self.consumers("find", consumer)?.find_in_any_version(query).await,
-        }
-    }
-
     async fn inspect(&self, inspection: &Inspection, members: &Members) -> Result<Option<Identity>, WriteError> {
         self.cluster("inspect")?.inspect(inspection, members).await
     }

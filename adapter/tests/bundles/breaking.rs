@@ -71,10 +71,6 @@ impl<W: Transport + Clone> Transport for Breaking<W> {
         self.make(self.wire.find(query)).await
     }
 
-    async fn find_in_any_version(&self, query: &Query) -> Result<Vec<Value>, WriteError> {
-        self.make(self.wire.find_in_any_version(query)).await
-    }
-
     async fn inspect(&self, inspection: &Inspection, members: &Members) -> Result<Option<Identity>, WriteError> {
         self.make(self.wire.inspect(inspection, members)).await
     }

@@ -148,10 +148,6 @@ impl<T: Transport> Transport for Tampered<T> {
         Ok(found?.into_iter().map(|object| self.tampered(object)).collect())
     }
 
-    async fn find_in_any_version(&self, query: &Query) -> Result<Vec<Value>, WriteError> {
-        self.inner.find_in_any_version(query).await
-    }
-
     async fn inspect(&self, inspection: &Inspection, members: &Members) -> Result<Option<Identity>, WriteError> {
         self.inner.inspect(inspection, members).await
     }

@@ -120,11 +120,6 @@ impl<T: Transport> Transport for Watched<T> {
         self.make(Call::Find(query.clone()), act, |found: &Vec<Value>| CallResult::Found(found.clone())).await
     }
 
-    async fn find_in_any_version(&self, query: &Query) -> Result<Vec<Value>, WriteError> {
-        let act = self.wire.find_in_any_version(query);
-        self.make(Call::Find(query.clone()), act, |found: &Vec<Value>| CallResult::Found(found.clone())).await
-    }
-
     /// Only bundles inspect, and no sequence has one.
     async fn inspect(&self, inspection: &Inspection, members: &Members) -> Result<Option<Identity>, WriteError> {
         self.wire.inspect(inspection, members).await

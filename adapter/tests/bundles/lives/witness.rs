@@ -98,10 +98,6 @@ impl Transport for Witness {
         self.wire.find(query).await
     }
 
-    async fn find_in_any_version(&self, query: &Query) -> Result<Vec<Value>, WriteError> {
-        self.wire.find_in_any_version(query).await
-    }
-
     async fn inspect(&self, inspection: &Inspection, members: &Members) -> Result<Option<Identity>, WriteError> {
         self.wire.inspect(inspection, members).await
     }

@@ -5,8 +5,8 @@ use crate::bundle::identity::GroupKind;
 /// Returns when an object of a kind is applied: lower comes first.
 ///
 /// A namespace precedes what is in it, a webhook of others the objects that it judges, a class or role what refers to it, and
-/// configuration the workload that mounts it. A Secret with the token of a ServiceAccount goes
-/// at once if that account is not there yet.
+/// configuration the workload that mounts it. An account precedes the Secret with its token, which
+/// Kubernetes deletes without the account.
 pub(super) fn to_apply(kind: &GroupKind) -> i8 {
     match (kind.group.as_str(), kind.kind.as_str()) {
         ("", "Namespace") => -4,

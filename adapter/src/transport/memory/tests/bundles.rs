@@ -26,7 +26,7 @@ async fn members_are_found_in_any_version_as_they_were_written() {
             namespace: None,
             by: QueryBy::Labels(labels.clone()),
         };
-        let found = store.find_in_any_version(&query).await.unwrap();
+        let found = store.find(&query).await.unwrap();
         assert_eq!(found.len(), expected, "{api_version}");
         assert!(found.iter().all(|object| object["apiVersion"] == "example.io/v1"), "{api_version}");
     }
