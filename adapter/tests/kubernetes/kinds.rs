@@ -20,22 +20,20 @@ use serde_json::{Value, json};
 use crate::world::{World, refusal, seen, target, transport};
 
 #[tokio::test]
-async fn custom_kind_works_when_installed_and_is_an_error_before() -> Result<()> {
+async fn custom_kind_works_when_installed_and_has_no_objects_before() -> Result<()> {
     let world = World::new().await?;
     let settings = Settings { look_again_after: Duration::ZERO, ..Settings::default() };
     let transport = transport(world.control_plane.kubeconfig_path(), settings).await?;
     let group = format!("{}.example.com", unique("group"));
     let api_version = format!("{group}/v1");
     let by_name = world.query(&api_version, "Widget", QueryBy::Name("one".to_owned()));
-    assert_eq!(refusal(transport.find(&by_name).await)?.0, WriteErrorKind::NotFound);
+    let desired = |size: u32| world.object(&api_version, "Widget", "one", json!({ "spec": { "size": size } }));
+    let create = async || transport.create(&desired(1), &Destination::ThisCluster).await;
+    assert_eq!(transport.find(&by_name).await?, Vec::<Value>::new());
+    assert_eq!(refusal(create().await)?.0, WriteErrorKind::NotFound);
 
     let definition = transport.create(&widgets(&group), &Destination::ThisCluster).await?;
-    let found =
-        await_condition("the kind to be served", PATIENCE, async || Ok(transport.find(&by_name).await?)).await?;
-    assert_eq!(found, Vec::<Value>::new());
-
-    let desired = |size: u32| world.object(&api_version, "Widget", "one", json!({ "spec": { "size": size } }));
-    let live = transport.create(&desired(1), &Destination::ThisCluster).await?;
+    let live = await_condition("the kind to be served", PATIENCE, async || Ok(create().await?)).await?;
     let updated = transport.update(&desired(2), &target(&live), &seen(&live), Apply).await?;
     assert_eq!(updated["spec"]["size"], 2);
     assert_eq!(transport.find(&by_name).await?, std::slice::from_ref(&updated));
@@ -45,11 +43,13 @@ async fn custom_kind_works_when_installed_and_is_an_error_before() -> Result<()>
     let any_version = Target { resource_version: String::new(), ..target(&definition) };
     transport.delete(&any_version, Background).await?;
     await_condition("the kind to be gone", PATIENCE, async || {
-        let error = transport.find(&by_name).await.err().context("it is still served")?;
+        let error = create().await.err().context("it is still served")?;
         ensure!(error.kind == WriteErrorKind::NotFound, "{error}");
         Ok(())
     })
-    .await
+    .await?;
+    assert_eq!(transport.find(&by_name).await?, Vec::<Value>::new());
+    Ok(())
 }
 
 #[tokio::test]

@@ -1,5 +1,6 @@
 //! Warns of recreations of objects with which more goes than the object: a claim with its data, or a namespace with all that is
-//! in it. A recreation deletes first, and an orphan gate or a delete policy does not keep it from that.
+//! in it. A recreation deletes first, and an orphan gate or a delete policy does not keep it from that. Warns of a definition, too,
+//! that an entry deletes: only a bundle looks whether others still use its type.
 
 use lifecycle_core::bundle::policy::Update;
 use lifecycle_core::task::{KnownObject, Recreate};
@@ -20,6 +21,14 @@ pub(super) fn lint(linter: &mut Linter<'_>) {
             }
             continue;
         }
+        if resource.gates.delete.is_some() && is_definition(&resource.kind.group, &resource.kind.kind) {
+            let message = format!(
+                "the deletion of `{}` takes every object of its type along, also those of others",
+                resource.name
+            );
+            let help = "put the definition into a `bundle`, which keeps it while others use its type";
+            linter.warn(&path.key("lifecycle").key("delete"), message, help.to_owned());
+        }
         let place = match (&resource.gates.recreate, &resource.retention) {
             (Some(Recreate::OnChange), None) => path.key("recreate_on_change"),
             (Some(Recreate::When(_)), None) => path.key("lifecycle").key("recreate"),
@@ -39,7 +48,11 @@ fn loss(group: &str, kind: &str, with_others: bool) -> Option<&'static str> {
         ("", "PersistentVolumeClaim") => Some("its data"),
         ("", "PersistentVolume") => Some("the only reference to its data"),
         ("", "Namespace") if with_others => Some("every object in it"),
-        ("apiextensions.k8s.io", "CustomResourceDefinition") if with_others => Some("every object of its type"),
+        _ if with_others && is_definition(group, kind) => Some("every object of its type"),
         _ => None,
     }
+}
+
+fn is_definition(group: &str, kind: &str) -> bool {
+    (group, kind) == ("apiextensions.k8s.io", "CustomResourceDefinition")
 }

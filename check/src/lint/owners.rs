@@ -1,12 +1,15 @@
-//! Warns of owners that can be deleted or recreated: Kubernetes deletes their dependents with them.
+//! Warns of owners that can be deleted or recreated: Kubernetes deletes their dependents with them. Warns of owner references that
+//! the author of a manifest wrote, too: nothing tells whether that owner lives, or lives in the same namespace.
 
 use lifecycle_config::document::Path;
 
 use super::{Linter, Own, entry, resources};
+use crate::manifests::Role;
 use lifecycle_core::task::{Recreate, Resource};
 use lifecycle_language::cel::{Expression, Presence};
 
 pub(super) fn lint(linter: &mut Linter<'_>) {
+    handwritten(linter);
     let task = linter.task;
     for (path, resource) in resources(task) {
         let Some(index) = resource.owner else { continue };
@@ -14,6 +17,20 @@ pub(super) fn lint(linter: &mut Linter<'_>) {
         let place = path.key("owner").key("resource");
         recreated(linter, owner, index, resource, &place);
         deleted(linter, owner, resource, &place);
+    }
+}
+
+fn handwritten(linter: &mut Linter<'_>) {
+    let key = Path::root().key("metadata").key("ownerReferences");
+    for object in linter.manifests().iter().filter(|object| object.role == Role::Entry) {
+        let Some(references) = object.tree.elements(&["metadata", "ownerReferences"]) else { continue };
+        if references.is_empty() {
+            continue;
+        }
+        let message = "has owner references of its own: Kubernetes deletes the object soon if an owner is gone, or lives in another \
+                       namespace, and each event creates it again";
+        let help = "write `owner: {resource: …}` in the entry, which takes the owner's UID and refuses one in another namespace";
+        linter.warn(&object.at(linter.document, &key), message.to_owned(), help.to_owned());
     }
 }
 

@@ -51,6 +51,37 @@ fn check_warns_of_recreations_that_lose_more_than_the_object() {
 }
 
 #[test]
+fn check_warns_of_a_definition_that_an_entry_deletes() {
+    let definition =
+        "apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: as.example.io}";
+    let gate = "    lifecycle: {delete: {when: {expression: isDeleting}}}\n";
+    let cases = [
+        ("a definition", entry("", definition, gate), "the deletion of `x` takes every object of its type along"),
+        ("one that stays", entry("", definition, ""), ""),
+        ("a map", entry("", MAP, gate), ""),
+    ];
+    for (name, text, expected) in cases {
+        let found = about(&text, "of its type along");
+        assert!(found.contains(expected) && found.is_empty() == expected.is_empty(), "{name}: {found}");
+    }
+}
+
+#[test]
+fn check_warns_of_owner_references_that_the_author_wrote() {
+    let reference = "ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: b, uid: '{{ .clusterId }}'}]";
+    let with = |references: &str| MAP.replace("namespace: n", &format!("namespace: n, {references}"));
+    let cases = [
+        ("one", entry("", &with(reference), ""), "has owner references of its own"),
+        ("an empty list", entry("", &with("ownerReferences: []"), ""), ""),
+        ("none", entry("", MAP, ""), ""),
+    ];
+    for (name, text, expected) in cases {
+        let found = about(&text, "owner references");
+        assert!(found.contains(expected) && found.is_empty() == expected.is_empty(), "{name}: {found}");
+    }
+}
+
+#[test]
 fn check_warns_of_policies_that_nobody_reads() {
     let with = |of: &str, key: &str| CLAIM.replace("namespace: n", &format!("namespace: n, {of}: {{{key}}}"));
     let prefix = "      annotation_prefix: example.com\n";
