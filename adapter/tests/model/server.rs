@@ -21,12 +21,12 @@ use jiff::Timestamp;
 use lifecycle_core::destination::Destination;
 use lifecycle_core::observation::{Query, QueryBy};
 use lifecycle_core::task::PropagationPolicy;
-use lifecycle_core::write::Target;
+use lifecycle_core::write::{Target, WriteErrorKind};
 use lifecycle_e2e::fault::{self, Proxy, When};
 use lifecycle_e2e::kube::{ControlPlane, TestNamespace, widgets};
 use lifecycle_e2e::{PATIENCE, await_condition, unique};
 use lifecycle_kube::{Settings as Client, connect};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::arena::{self, explore};
 use crate::drive::{Coverage, Failure, Settings, run};
@@ -206,14 +206,23 @@ async fn random_sequences_keep_all_invariants_on_a_real_server() -> Result<()> {
     let group = format!("{}.example.com", unique("model"));
     let admin = transport(control_plane.kubeconfig_path(), "somebody").await?;
     let definition = admin.create(&widgets(&group), &Destination::ThisCluster).await?;
-    let by = QueryBy::Name("any".to_owned());
+    let kind = Kind::Widget.gvk(&group);
+    let any = json!({
+        "apiVersion": kind.api_version(), "kind": kind.kind, "metadata": { "name": "any", "namespace": "default" },
+    });
     let query = Query {
         destination: Destination::ThisCluster,
-        kind: Kind::Widget.gvk(&group),
+        kind,
         namespace: Some("default".to_owned()),
-        by,
+        by: QueryBy::Labels([("any".to_owned(), "any".to_owned())].into()),
     };
-    await_condition("the custom kind to be served", PATIENCE, async || Ok(admin.find(&query).await?)).await?;
+    await_condition("the custom kind to be served", PATIENCE, async || {
+        // A kind that is not served has no objects to find, and none can be created.
+        let refused = admin.dry_run_create(&any, &Destination::ThisCluster).await.err();
+        ensure!(refused.as_ref().is_none_or(|error| error.kind != WriteErrorKind::NotFound), "{refused:?}");
+        Ok(admin.find(&query).await?)
+    })
+    .await?;
 
     let arenas = try_join_all((0..ARENAS).map(async |_| Arena::new(&control_plane, &group).await)).await?;
     let outcome = explore(&arenas, count, seed).await;
