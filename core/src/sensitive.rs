@@ -104,8 +104,9 @@ pub(crate) fn note(param: &Param, is_secret: bool, set: &mut dyn FnMut(&[&str], 
     set(&[&param.name], is_secret);
 }
 
-/// A boolean tells too little of a secret.
-fn is_boolean(param: &Param) -> bool {
+/// Whether a param is a boolean, which tells too little of a secret.
+#[must_use]
+pub fn is_boolean(param: &Param) -> bool {
     match &param.source {
         ParamSource::Expression(expression) => expression.is_boolean(),
         ParamSource::Environment(_)

@@ -58,16 +58,7 @@ fn undecided(linter: &mut Linter<'_>, secrets: &SecretPaths) {
         task.params.iter().any(is_call) || task.preconditions.iter().any(|precondition| precondition.name == name)
     };
     for (index, param) in task.params.iter().enumerate() {
-        let is_boolean = match &param.source {
-            ParamSource::Expression(expression) => expression.is_boolean(),
-            ParamSource::Environment(_)
-            | ParamSource::Event(_)
-            | ParamSource::Config(_)
-            | ParamSource::Path(_)
-            | ParamSource::ApiCall(_)
-            | ParamSource::File { .. } => param.kind.as_deref() == Some("bool"),
-        };
-        let is_open = param.sensitive.is_none() && !is_boolean && !secrets.cover(&[&param.name]);
+        let is_open = param.sensitive.is_none() && !sensitive::is_boolean(param) && !secrets.cover(&[&param.name]);
         let of_answer = sensitive::origin(&param.source).is_some_and(|path| path.len() > 1 && is_answer(path[0]));
         if is_open && of_answer && sensitive::is_secret_name(&param.name) {
             let message =
