@@ -158,16 +158,31 @@ pub(super) fn texts(root: &IdedExpr) -> Vec<&str> {
     found
 }
 
-/// The comparisons of a tree that no event makes true, or that every event does.
-pub(super) fn mismatches(root: &IdedExpr, of_path: &dyn Fn(&str) -> Types) -> Vec<Mismatch> {
-    let mut found = Vec::new();
-    for node in walk::nodes(root) {
-        let Expr::Call(call) = node.expr else { continue };
+/// A comparison by `==` or `!=`.
+struct Comparison<'e> {
+    node: walk::Node<'e>,
+    left: &'e IdedExpr,
+    right: &'e IdedExpr,
+    is_unequal: bool,
+}
+
+fn comparisons(root: &IdedExpr) -> impl Iterator<Item = Comparison<'_>> {
+    walk::nodes(root).filter_map(|node| {
+        let Expr::Call(call) = node.expr else { return None };
         let ([left, right], operators::EQUALS | operators::NOT_EQUALS) =
             (call.args.as_slice(), call.func_name.as_str())
         else {
-            continue;
+            return None;
         };
+        let is_unequal = call.func_name == operators::NOT_EQUALS;
+        Some(Comparison { node, left, right, is_unequal })
+    })
+}
+
+/// The comparisons of a tree that no event makes true, or that every event does.
+pub(super) fn mismatches(root: &IdedExpr, of_path: &dyn Fn(&str) -> Types) -> Vec<Mismatch> {
+    let mut found = Vec::new();
+    for Comparison { node, left, right, is_unequal } in comparisons(root) {
         // A loop may bind the name of a variable of the scope.
         let known = |path: &str| {
             let name = path.split('.').next().unwrap_or_default();
@@ -186,7 +201,6 @@ pub(super) fn mismatches(root: &IdedExpr, of_path: &dyn Fn(&str) -> Types) -> Ve
                 (text @ Some(_), None) => (path(right), text),
                 (_, _) => (None, None),
             };
-            let is_unequal = call.func_name == operators::NOT_EQUALS;
             let [left, right] = types;
             let mismatch = Mismatch { subject, left, right, text, is_unequal };
             if !found.contains(&mismatch) {
@@ -246,13 +260,7 @@ fn of_keys(expr: &Expr, variables: &Variables<'_>) -> Option<Types> {
 /// The paths that a tree compares by `==` or `!=` with a text as it stands, or with an optional of them, each with that text.
 pub(super) fn compared_texts(root: &IdedExpr) -> Vec<(Vec<String>, &str)> {
     let mut found = Vec::new();
-    for node in walk::nodes(root) {
-        let Expr::Call(call) = node.expr else { continue };
-        let ([left, right], operators::EQUALS | operators::NOT_EQUALS) =
-            (call.args.as_slice(), call.func_name.as_str())
-        else {
-            continue;
-        };
+    for Comparison { node, left, right, .. } in comparisons(root) {
         for (side, other) in [(left, right), (right, left)] {
             let Expr::Literal(LiteralValue::String(text)) = &other.expr else { continue };
             let side = if let Expr::Call(CallExpr { target: Some(target), func_name, .. }) = &side.expr
