@@ -16,6 +16,7 @@ pub mod spec;
 mod maestro;
 mod reserved;
 mod resolve;
+mod stamp;
 mod version;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -248,6 +249,7 @@ fn read_files(paths: &Paths, environment: &Environment, flags: &Flags, program_v
     if let (Some(adapter), Some(valid)) = (&adapter, &mut task) {
         valid.task.resend_after = maestro::resend_after_of(adapter);
         maestro::match_with_task(adapter, &valid.task, &paths.adapter.display().to_string(), &mut diagnostics);
+        stamp::match_with_task(adapter, &valid.task, &paths.adapter.display().to_string(), &mut diagnostics);
         reserved::check_adapter_labels(&adapter.name, &valid.task, &valid.document, &mut diagnostics);
     }
     ReadFiles { adapter, task, diagnostics }

@@ -24,7 +24,7 @@ use url::Url;
 use super::spec::{AdapterSpec, ApiSpec, AuthSpec, KubernetesSpec, PassesSpec};
 use super::version::{Agreement, compare};
 use super::{AdapterConfig, ApiConfig, AuthConfig, KubernetesConfig, PassesConfig};
-use super::{dump, maestro, signing};
+use super::{dump, maestro, signing, stamp};
 
 const SECOND: Duration = Duration::from_secs(1);
 /// The most threads that handle events: more wake each other more than they help.
@@ -68,7 +68,7 @@ pub(super) fn resolve(
         topic: broker.topic.filter(|text| !text.is_empty()),
         kubernetes: kubernetes(r, clients.kubernetes.unwrap_or_default()),
         maestro: clients.maestro.map(|spec| maestro::resolve(r, &spec)),
-        stamp_resource_id: stamp(r, spec),
+        stamp_resource_id: stamp::resolve(r, spec),
         signer: signer(r, spec, key),
         event_deadline: r.duration("event_deadline", spec.event_deadline.as_deref(), 60 * SECOND),
         shutdown_grace: r.duration("shutdown_grace", spec.shutdown_grace.as_deref(), 25 * SECOND),
@@ -228,35 +228,11 @@ fn check_name(r: &mut Resolver<'_>, name: &str) {
     }
 }
 
-fn not_a_label_value(text: &str, label: &str) -> String {
+pub(super) fn not_a_label_value(text: &str, label: &str) -> String {
     format!(
         "\"{text}\" is not valid as the value of the label `{label}`, which every object gets: write 1 to 63 letters, digits, `-`, `_` or `.`, \
          beginning and ending with a letter or digit"
     )
-}
-
-fn stamp(r: &mut Resolver<'_>, spec: &AdapterSpec) -> Option<Template> {
-    let text = spec.stamp.as_ref()?.resource_id.as_deref().filter(|text| !text.is_empty())?;
-    match Template::parse(text) {
-        Ok(template) => {
-            if let Some(id) = template.as_literal() {
-                let message = if is_label_value(id) {
-                    format!(
-                        "\"{id}\" has no template: the objects of all API resources would be one resource's, and the deletion of one \
-                         would delete them all"
-                    )
-                } else {
-                    not_a_label_value(id, keys::RESOURCE_ID)
-                };
-                r.error("stamp.resource_id", message, Some("remove it: the event's id is stamped then"));
-            }
-            Some(template)
-        }
-        Err(error) => {
-            r.error("stamp.resource_id", error.to_string(), None);
-            None
-        }
-    }
 }
 
 fn signer(r: &mut Resolver<'_>, spec: &AdapterSpec, source: &signing::Source<'_>) -> Option<Signer> {

@@ -158,3 +158,24 @@ fn report_that_the_api_rejects_fails_check_but_not_load() {
     let loaded = folder.load(&[]).unwrap_or_else(|diagnostics| panic!("{diagnostics}"));
     assert!(loaded.warnings.is_empty(), "as the Go adapter, `serve` starts");
 }
+
+#[test]
+fn stamp_that_api_resources_share_is_a_warning() {
+    let cases = [
+        ("{{ .event.kind }}", Some("takes `event.kind`, which several API resources can share")),
+        ("{{ now }}", Some("takes no variable")),
+        ("{{ .clusterId }}", None),
+        ("{{ .event.id }}-x", None),
+    ];
+    for (stamp, expected) in cases {
+        let config = ADAPTER
+            .replace("stamp: {resource_id: \"{{ .event.id }}\"}", &format!("stamp: {{resource_id: \"{stamp}\"}}"));
+        assert!(config.contains(stamp), "{config}");
+        let folder = complete_folder();
+        fs::write(folder.path("config.yaml"), config).unwrap();
+        let loaded = folder.load(&[("REGION", "eu")]).unwrap_or_else(|diagnostics| panic!("{diagnostics}"));
+        let found = loaded.warnings.all().iter().find(|found| found.path == "stamp.resource_id");
+        assert_eq!(found.is_some(), expected.is_some(), "{stamp}: {found:?}");
+        assert!(found.is_none_or(|found| found.message.contains(expected.unwrap())), "{stamp}: {found:?}");
+    }
+}
