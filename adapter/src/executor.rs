@@ -12,17 +12,16 @@ mod delete;
 mod disown;
 mod patch;
 
-use lifecycle_core::destination::Destination;
-use lifecycle_core::observation::{Query, QueryBy};
-use lifecycle_core::task::PropagationPolicy;
-use lifecycle_core::write::{Command, Executed, NotCreated, Target, WriteError, WriteErrorKind};
+use lifecycle_objects::destination::Destination;
+use lifecycle_objects::object_ref::ObjectRef;
+use lifecycle_objects::observation::{Query, QueryBy};
+use lifecycle_objects::write::{Command, Executed, NotCreated, PropagationPolicy, Target, WriteError, WriteErrorKind};
 use serde_json::Value;
 use tokio::time::Instant;
 
 pub use self::batch::{execute_all, inspect_all};
 use self::delete::AfterDelete;
 use crate::transport::Transport;
-use lifecycle_core::object_ref::ObjectRef;
 
 /// How many objects of one command are written at the same time: enough to hide the round trips, and few enough
 /// for the API server's fair queuing to serve other events too.

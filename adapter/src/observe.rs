@@ -4,14 +4,14 @@
 //! the deadline is `Unknown` with its reason, and never counts as absent.
 
 use futures::{StreamExt, stream};
-use lifecycle_core::observation::{Observation, Query, Version};
-use lifecycle_core::write::{WriteError, WriteErrorKind};
+use lifecycle_objects::object_ref::ObjectRef;
+use lifecycle_objects::observation::{Observation, Query, Version};
+use lifecycle_objects::write::{WriteError, WriteErrorKind};
 use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::executor::deadline_exceeded;
 use crate::transport::Transport;
-use lifecycle_core::object_ref::ObjectRef;
 
 /// How many reads of one event run at the same time.
 const CONCURRENT_READS: usize = 16;

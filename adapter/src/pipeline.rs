@@ -10,7 +10,6 @@ use jiff::Timestamp;
 use lifecycle_core::event::LifecycleEvent;
 use lifecycle_core::execution::Execution;
 use lifecycle_core::host::Host;
-use lifecycle_core::manifest::Stamp;
 use lifecycle_core::outcome::Outcome;
 use lifecycle_core::overlay::{Account, Unread};
 use lifecycle_core::params::{Resolver, Unresolved};
@@ -18,12 +17,13 @@ use lifecycle_core::plan::bundle::{BundleAnswer, BundleStep};
 use lifecycle_core::plan::{Next, Planner, Read};
 use lifecycle_core::post::Reporter;
 use lifecycle_core::precondition::{Evaluator, Verdict};
-use lifecycle_core::proof::Signer;
 use lifecycle_core::stage::Phase;
 use lifecycle_core::task::{Discover, Task};
-use lifecycle_core::write::{Executed, NotCreated, WriteError};
 use lifecycle_language::scope::Scope;
 use lifecycle_language::template::Template;
+use lifecycle_objects::proof::Signer;
+use lifecycle_objects::stamp::Stamp;
+use lifecycle_objects::write::{Executed, NotCreated, WriteError};
 use tokio::time::Instant;
 
 use crate::api::Api;
@@ -267,7 +267,7 @@ fn refusal_of_content(executed: &mut Executed) -> Option<&mut WriteError> {
 
 #[cfg(test)]
 mod tests {
-    use lifecycle_core::write::WriteErrorKind;
+    use lifecycle_objects::write::WriteErrorKind;
 
     use super::*;
 

@@ -13,13 +13,12 @@ pub mod router;
 
 use std::future::Future;
 
-use lifecycle_core::bundle::identity::Identity;
 use lifecycle_core::bundle::session::{Inspection, Members};
-use lifecycle_core::destination::Destination;
-use lifecycle_core::observation::{Query, Version};
-use lifecycle_core::task::PropagationPolicy;
-use lifecycle_core::write::{Target, UpdateMode, WriteError};
 pub use lifecycle_kube::Deletion;
+use lifecycle_objects::destination::Destination;
+use lifecycle_objects::identity::Identity;
+use lifecycle_objects::observation::{Query, Version};
+use lifecycle_objects::write::{PropagationPolicy, Target, UpdateMode, WriteError};
 use serde_json::Value;
 
 /// Reads and writes the objects of one destination, or of several.

@@ -7,10 +7,10 @@
 use std::borrow::Cow;
 
 use lifecycle_config::document::{Document, Path};
-use lifecycle_core::id::GroupVersionKind;
-use lifecycle_core::object_ref::ObjectRef;
 use lifecycle_core::task::{Manifest, Resource, Task};
 use lifecycle_language::template::{Part, Tree};
+use lifecycle_objects::id::GroupVersionKind;
+use lifecycle_objects::object_ref::ObjectRef;
 
 /// The keys of a `ManifestWork` that lead to its manifests.
 const CONTENT: [&str; 3] = ["spec", "workload", "manifests"];

@@ -8,10 +8,10 @@ pub(crate) mod members;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use lifecycle_core::id::GroupVersionKind;
-use lifecycle_core::task::kinds::is_namespaced;
 use lifecycle_core::task::{DiscoverBy, Resource, Task, TransportKind};
 use lifecycle_language::template::Template;
+use lifecycle_objects::id::GroupVersionKind;
+use lifecycle_objects::kinds::is_namespaced;
 
 use crate::reach::{Reach, reach};
 

@@ -20,7 +20,6 @@ pub mod conditions;
 pub mod departure;
 pub mod digest;
 pub mod draft;
-pub mod identity;
 pub mod member;
 pub mod order;
 pub mod parent;

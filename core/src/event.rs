@@ -11,7 +11,7 @@ mod parse;
 
 use serde_json::Value;
 
-use crate::id::Generation;
+use lifecycle_objects::id::Generation;
 
 /// The largest event that the adapter accepts, in bytes. Real events have less than a kilobyte; 256 KiB each cannot
 /// exhaust the memory, whatever the broker delivers at once.

@@ -12,43 +12,18 @@ use std::borrow::Cow;
 
 use lifecycle_config::diagnostics::{Diagnostics, Severity};
 use lifecycle_config::document::{Document, Node};
-use serde_json::{Map, Value, json};
-
-use crate::decision::{FailReason, Failure};
-use crate::id::is_same_namespace;
-use crate::id::{Generation, GroupVersionKind};
-use crate::keys;
-use crate::labels::is_label_value;
-use crate::observation::Version;
-use crate::proof::{Claim, Signer};
-use crate::task::{Manifest, Resource, TransportKind, kinds};
 use lifecycle_language::scope::Scope;
 use lifecycle_language::template::{Tree, Unconfined};
+use lifecycle_objects::failure::{FailReason, Failure};
+use lifecycle_objects::id::{Generation, GroupVersionKind, is_same_namespace};
+use lifecycle_objects::keys;
+use lifecycle_objects::observation::Version;
+use lifecycle_objects::stamp::{Stamp, apply_stamp, mapping, prove};
+use serde_json::{Value, json};
+
+use crate::task::{Manifest, Resource, TransportKind};
 use reserved::Reserved;
 pub(crate) use secret::{encode_texts, lacks_value};
-
-/// The labels and the annotation that every object gets. A generation that the author wrote stays.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stamp {
-    /// The name of the adapter that stamps the objects.
-    pub adapter: String,
-    /// The id of the API resource; empty if it could not be rendered.
-    pub resource_id: String,
-    /// Why the id could not be rendered, if so.
-    pub resource_id_fault: Option<String>,
-    /// The generation of the event, which the adapter writes into the generation annotation.
-    pub generation: Generation,
-    /// Signs the ownership labels, if a signing key is configured.
-    pub signer: Option<Signer>,
-}
-
-impl Stamp {
-    /// Returns the value of [`keys::DISOWNED_BY`] on objects of this resource that the adapter disowns.
-    #[must_use]
-    pub(crate) fn disowned_by(&self, resource: &str) -> String {
-        format!("{}/{resource}", self.adapter)
-    }
-}
 
 /// A rendered and stamped object.
 #[derive(Debug, Clone, PartialEq)]
@@ -296,92 +271,6 @@ fn errors_by_line(diagnostics: &Diagnostics) -> String {
         None => diagnostic.message.clone(),
     });
     messages.collect::<Vec<_>>().join("; ")
-}
-
-pub(crate) fn apply_stamp(object: &mut Value, resource: &str, stamp: &Stamp) -> Result<Generation, Failure> {
-    let metadata = mapping(object, "metadata")?;
-    let labels = mapping_in(metadata, "labels")?;
-    if labels.contains_key(keys::DISOWNED) {
-        return Err(Failure::new(
-            FailReason::InvalidLabel,
-            format!(
-                "the manifest writes the label `{}`, with which an object is never updated or deleted again; remove the \
-                 label, and use `lifecycle.orphan` to disown the object",
-                keys::DISOWNED
-            ),
-        ));
-    }
-    for (key, value) in [
-        (keys::ADAPTER, stamp.adapter.as_str()),
-        (keys::RESOURCE_ID, stamp.resource_id.as_str()),
-        (keys::RESOURCE, resource),
-    ] {
-        let label = labels.entry(key).or_insert_with(|| Value::from(value));
-        let valid = label.as_str().is_some_and(|label| !label.is_empty() && is_label_value(label));
-        if !valid {
-            let message = match &stamp.resource_id_fault {
-                Some(fault) if key == keys::RESOURCE_ID && *label == stamp.resource_id => {
-                    format!("the label `{key}` has no value: {fault}")
-                }
-                Some(_) | None => format!(
-                    "the label `{key}` cannot have the value {label}: 1 to 63 letters, digits, `-`, `_` or `.`, \
-                     beginning and ending with a letter or digit"
-                ),
-            };
-            return Err(Failure::new(FailReason::InvalidLabel, message));
-        }
-    }
-    let annotations = mapping_in(metadata, "annotations")?;
-    let annotation = annotations.entry(keys::GENERATION).or_insert_with(|| Value::from(stamp.generation.to_string()));
-    let generation = match &*annotation {
-        Value::String(text) => text.trim().parse().ok(),
-        Value::Number(number) => number.as_i64(),
-        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
-    };
-    let Some(generation) = generation else {
-        return Err(Failure::new(
-            FailReason::InvalidGeneration,
-            format!("the annotation `{}` is {annotation}, which is not a whole number", keys::GENERATION),
-        ));
-    };
-    // Annotations are strings: the API server would refuse the number that an author wrote.
-    *annotation = Value::from(generation.to_string());
-    Ok(Generation(generation))
-}
-
-/// Signs the object's final labels, including those that its author wrote, and adds the proof unless there is
-/// one.
-pub(crate) fn prove(object: &mut Value, signer: &Signer, kind: &GroupVersionKind) {
-    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
-    let label = |key: &str| object.pointer("/metadata/labels").and_then(|labels| labels.get(key)?.as_str());
-    let proof = signer.sign(&Claim {
-        adapter: label(keys::ADAPTER).unwrap_or_default(),
-        resource_id: label(keys::RESOURCE_ID).unwrap_or_default(),
-        group: &kind.group,
-        kind: &kind.kind,
-        // The API server drops the namespace of a cluster-scoped object, and the proof is verified against
-        // the live object.
-        namespace: if kinds::is_namespaced(kind) == Some(false) { "" } else { text("/metadata/namespace") },
-        name: text("/metadata/name"),
-    });
-    if let Some(annotations) = object.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut) {
-        annotations.entry(keys::OWNERSHIP_PROOF).or_insert_with(|| Value::from(proof));
-    }
-}
-
-fn mapping<'v>(object: &'v mut Value, key: &str) -> Result<&'v mut Map<String, Value>, Failure> {
-    let Some(object) = object.as_object_mut() else {
-        return Err(render_failure("the manifest does not render to a mapping"));
-    };
-    mapping_in(object, key)
-}
-
-fn mapping_in<'v>(object: &'v mut Map<String, Value>, key: &str) -> Result<&'v mut Map<String, Value>, Failure> {
-    let entry = object.entry(key).or_insert(Value::Null);
-    if entry.is_null() {
-        *entry = Value::Object(Map::new());
-    }
-    entry.as_object_mut().ok_or_else(|| render_failure(format!("`{key}` of the rendered manifest is not a mapping")))
 }
 
 #[cfg(test)]

@@ -8,9 +8,9 @@
 
 use std::fmt;
 
+use lifecycle_objects::object_ref::ObjectRef;
 use serde_json::Value;
 
-use crate::object_ref::ObjectRef;
 use crate::pod;
 
 /// Lists of every object.

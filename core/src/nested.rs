@@ -2,9 +2,8 @@
 
 use serde_json::Value;
 
-use crate::id::Generation;
-use crate::observation::satisfies;
-use crate::observation::{QueryBy, Version};
+use lifecycle_objects::id::Generation;
+use lifecycle_objects::observation::{QueryBy, Version, satisfies};
 
 /// Returns the manifest in `spec.workload.manifests` of `parent` that has the given name or labels.
 ///

@@ -3,16 +3,17 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
+use lifecycle_language::cel::Reading;
+use lifecycle_language::secrets::Secrets;
+use lifecycle_objects::failure::{FailReason, Failure};
+use lifecycle_objects::id::GroupVersionKind;
 use serde_json::{Value, json};
 
 use crate::bundle::member::Effect;
 use crate::bundle::report::Report;
-use crate::decision::{Decision, FailReason, Failure, SkipReason, WaitReason};
-use crate::id::GroupVersionKind;
+use crate::decision::{Decision, SkipReason, WaitReason};
 use crate::row::Row;
 use crate::warning::{Warning, WarningReason};
-use lifecycle_language::cel::Reading;
-use lifecycle_language::secrets::Secrets;
 
 /// The outcome of one resource.
 #[derive(Debug, Clone, PartialEq)]

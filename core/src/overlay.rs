@@ -23,9 +23,11 @@
 
 mod status;
 
+use lifecycle_objects::failure::{FailReason, Failure};
+
 use self::status::{Condition, Element, Status};
 pub use self::status::{is_key, status_fault};
-use crate::decision::{Decision, DisownReason, FailReason, Failure, NotYet, SkipReason, WaitReason};
+use crate::decision::{Decision, DisownReason, NotYet, SkipReason, WaitReason};
 use crate::outcome::{Outcome, OutcomeResult};
 use crate::precondition::Verdict;
 use crate::row::Row;

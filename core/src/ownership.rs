@@ -13,9 +13,11 @@
 //! resource. A disowned object names the resource that disowned it, and still counts as that resource's own, so
 //! that no other entry writes it. The planner deletes, prunes and writes only owned objects.
 
-use crate::keys;
-use crate::manifest::{Identity, Stamp};
-use crate::observation::{Query, QueryBy, Version, could_find};
+use lifecycle_objects::keys;
+use lifecycle_objects::observation::{Query, QueryBy, Version, could_find};
+use lifecycle_objects::stamp::Stamp;
+
+use crate::manifest::Identity;
 
 /// By what the objects of one resource are recognised.
 #[derive(Debug, Clone)]

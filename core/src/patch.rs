@@ -9,7 +9,7 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
-use crate::keys;
+use lifecycle_objects::keys;
 
 /// The labels and annotations from which the adapter reads ownership and generation.
 const MANAGED: [&str; 7] = [

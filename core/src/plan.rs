@@ -53,15 +53,16 @@ mod unobserved;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::bundle::report::Report;
-use crate::id::Generation;
-use crate::manifest::Stamp;
-use crate::manifest::reserved::Reserved;
-use crate::observation::{Observation, Query, Version};
-use crate::outcome::{Outcome, Pruned};
-use crate::task::{PropagationPolicy, Resource, Task};
-use crate::write::{Command, Target};
 use lifecycle_language::scope::Scope;
+use lifecycle_objects::id::Generation;
+use lifecycle_objects::observation::{Observation, Query, Version};
+use lifecycle_objects::stamp::Stamp;
+use lifecycle_objects::write::{Command, PropagationPolicy, Target};
+
+use crate::bundle::report::Report;
+use crate::manifest::reserved::Reserved;
+use crate::outcome::{Outcome, Pruned};
+use crate::task::{Resource, Task};
 
 use crate::decision::{Decision, SkipReason};
 use bundle::BundleStep;

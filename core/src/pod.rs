@@ -1,6 +1,6 @@
 //! Where the kinds of Kubernetes have the specification of a Pod.
 
-use crate::id::GroupVersionKind;
+use lifecycle_objects::id::GroupVersionKind;
 
 /// The path of keys to the specification of a Pod in an object of this kind, if it has one.
 #[must_use]

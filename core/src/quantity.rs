@@ -6,10 +6,10 @@
 //! A server reads each quantity of its own kinds and stores the canonical form. So a gate that compares a live quantity with
 //! another spelling never finds them equal, and its patch is sent on every event.
 
+use lifecycle_objects::id::GroupVersionKind;
+use lifecycle_objects::object_ref::ObjectRef;
 use serde_json::Value;
 
-use crate::id::GroupVersionKind;
-use crate::object_ref::ObjectRef;
 use crate::pod;
 
 /// The quantities in the specification of a Pod. `*` is each element of a list, or each key of a mapping.

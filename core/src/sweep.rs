@@ -41,6 +41,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use lifecycle_objects::id::Generation;
+use lifecycle_objects::proof::Signer;
 use regex::Regex;
 
 pub use self::candidate::Candidate;
@@ -53,8 +55,6 @@ pub use self::plan::SweepPlan;
 pub use self::release::{Approval, Hold, Release, release};
 pub use self::strikes::Strikes;
 pub use self::verdict::{Keep, Verdict, judge, recheck};
-use crate::id::Generation;
-use crate::proof::Signer;
 
 /// What the operator configured about which objects may be deleted.
 #[derive(Debug, Clone)]

@@ -4,7 +4,6 @@
 //! every mistake in it. A `Task` is immutable, and all events share it: nothing in it is parsed again.
 
 pub mod compile;
-pub mod kinds;
 pub mod spec;
 pub mod types;
 
@@ -13,18 +12,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::SignedDuration;
+use lifecycle_language::cel::Expression;
+use lifecycle_language::template::{Template, Tree};
+use lifecycle_objects::id::GroupVersionKind;
+use lifecycle_objects::identity::Identity;
+use lifecycle_objects::write::PropagationPolicy;
 use serde_json::Value;
 
 use crate::api_call::ApiCall;
 use crate::bundle::draft::Draft;
-use crate::bundle::identity::Identity;
 use crate::bundle::order::managed::TypePattern;
 use crate::bundle::order::webhooks::ServiceName;
 use crate::bundle::policy::{Policies, Settings};
 use crate::bundle::ready::Rule;
-use crate::id::GroupVersionKind;
-use lifecycle_language::cel::Expression;
-use lifecycle_language::template::{Template, Tree};
 
 /// The compiled task file: what the adapter does for each event.
 #[derive(Debug)]
@@ -445,18 +445,6 @@ pub struct DeleteGate {
     pub when: Expression,
     /// What the API server does with the dependents of the deleted objects.
     pub propagation: PropagationPolicy,
-}
-
-/// Kubernetes' deletion propagation policies: what becomes of the dependents of a deleted object.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum PropagationPolicy {
-    /// The API server deletes the object at once, and the dependents afterwards.
-    #[default]
-    Background,
-    /// The API server deletes the dependents, then the object.
-    Foreground,
-    /// The API server keeps the dependents.
-    Orphan,
 }
 
 /// One entry of `post.payloads`: a JSON text for the bodies of post actions.

@@ -8,7 +8,7 @@
 //! would count as a success. The check compares the answer's kind, namespace and name with those of the
 //! request's path, and its UID with the UID of the request, if the request names one.
 
-use lifecycle_core::object_ref::ObjectRef;
+use lifecycle_objects::object_ref::ObjectRef;
 use serde_json::{Value, json};
 
 use crate::form::Form;
@@ -139,7 +139,7 @@ pub(crate) fn foreign(difference: &str) -> Refusal {
 
 #[cfg(test)]
 mod tests {
-    use lifecycle_core::id::GroupVersionKind;
+    use lifecycle_objects::id::GroupVersionKind;
     use serde_json::json;
 
     use super::*;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lifecycle_core::object_ref::ObjectRef;
+use lifecycle_objects::object_ref::ObjectRef;
 use tracing::Span;
 use tracing::field::Empty;
 

@@ -33,8 +33,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kube::Client;
-use lifecycle_core::id::GroupVersionKind;
-use lifecycle_core::object_ref::ObjectRef;
+use lifecycle_objects::id::GroupVersionKind;
+use lifecycle_objects::object_ref::ObjectRef;
 use serde_json::Value;
 
 pub use self::write::Deletion;

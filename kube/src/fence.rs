@@ -4,8 +4,8 @@
 //! In: a fence with a manifest, a merge patch or a deletion's options. Out: the body of the request. Fails: a
 //! message, if the fence has no UID or the body contradicts it. Pure.
 
-use lifecycle_core::object_ref::ObjectRef;
-use lifecycle_core::task::PropagationPolicy;
+use lifecycle_objects::object_ref::ObjectRef;
+use lifecycle_objects::write::PropagationPolicy;
 use serde_json::{Map, Value, json};
 
 /// The UID, and usually the resource version, that the live object must have for a write to succeed. So no
@@ -149,7 +149,7 @@ fn unchanged(fields: &Map<String, Value>, place: &str, key: &str, live: Option<&
 
 #[cfg(test)]
 mod tests {
-    use lifecycle_core::id::GroupVersionKind;
+    use lifecycle_objects::id::GroupVersionKind;
 
     use super::*;
 

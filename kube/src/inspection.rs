@@ -8,11 +8,11 @@
 
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use lifecycle_core::bundle::applyset::PART_OF;
-use lifecycle_core::bundle::identity::{GroupKind, Identity};
 use lifecycle_core::bundle::session::{Inspection, Members};
-use lifecycle_core::object_ref::ObjectRef;
-use lifecycle_core::observation::Described as _;
 use lifecycle_core::sweep::contents::is_of_each_namespace;
+use lifecycle_objects::identity::{GroupKind, Identity};
+use lifecycle_objects::object_ref::ObjectRef;
+use lifecycle_objects::observation::Described as _;
 use serde_json::Value;
 
 use crate::cluster::Cluster;

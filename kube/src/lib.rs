@@ -1,6 +1,6 @@
 //! Client for the Kubernetes API, shared by all programs of this workspace.
 //!
-//! In: [`ObjectRef`](lifecycle_core::object_ref::ObjectRef)s, manifests as JSON, and a [`Fence`] for every
+//! In: [`ObjectRef`](lifecycle_objects::object_ref::ObjectRef)s, manifests as JSON, and a [`Fence`] for every
 //! write to an existing object. Out: the server's objects as JSON. Fails: an [`Error`] whose [`ErrorKind`] is
 //! one of a closed set.
 //!

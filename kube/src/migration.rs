@@ -12,7 +12,7 @@
 //! managers and of other API versions stay unchanged; a field name of one API version may mean another field
 //! in the next.
 
-use lifecycle_core::id::GroupVersionKind;
+use lifecycle_objects::id::GroupVersionKind;
 use serde_json::{Map, Value, json};
 
 use crate::overlay::Owners;

@@ -8,7 +8,7 @@
 //! server says in `managedFields` also how it merges: which lists are maps with keys or sets, and which mappings are one value.
 //! A list of which it says nothing is one value.
 
-use lifecycle_core::object_ref::ObjectRef;
+use lifecycle_objects::object_ref::ObjectRef;
 use serde_json::{Map, Value, json};
 
 use crate::field_path::{FieldPath, Step};

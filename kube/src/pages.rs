@@ -6,7 +6,7 @@
 //! caller must begin a new list. One idea with [`cluster`](crate::cluster), two files: pages are what a list of the
 //! cluster returns, and each of them is a request of that cluster.
 
-use lifecycle_core::object_ref::ObjectRef;
+use lifecycle_objects::object_ref::ObjectRef;
 use serde_json::Value;
 
 use crate::answer::foreign;

@@ -5,7 +5,7 @@
 //! server has no other sign, see `DENIALS` and `names_field`.
 
 use kube::core::Status;
-use lifecycle_core::object_ref::ObjectRef;
+use lifecycle_objects::object_ref::ObjectRef;
 
 use crate::call::Call;
 use crate::error::{Error, ErrorKind};
@@ -181,7 +181,7 @@ fn is_in_terminating_namespace(status: &Status) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use lifecycle_core::id::GroupVersionKind;
+    use lifecycle_objects::id::GroupVersionKind;
     use serde_json::{Value, json};
 
     use super::*;

@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use http::Request;
 use http::header::{ACCEPT, CONTENT_TYPE};
-use lifecycle_core::id::GroupVersionKind;
-use lifecycle_core::object_ref::ObjectRef;
+use lifecycle_objects::id::GroupVersionKind;
+use lifecycle_objects::object_ref::ObjectRef;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 

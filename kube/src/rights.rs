@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use lifecycle_core::id::GroupVersionKind;
+use lifecycle_objects::id::GroupVersionKind;
 use serde_json::{Value, json};
 
 /// The API group of roles and bindings.

@@ -1,6 +1,6 @@
 //! A kind of the API server, as discovery tells of it.
 
-use lifecycle_core::id::GroupVersionKind;
+use lifecycle_objects::id::GroupVersionKind;
 
 /// A kind that the API server serves, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]

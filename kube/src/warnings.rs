@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 
 use http::HeaderMap;
 use http::header::WARNING;
-use lifecycle_core::object_ref::ObjectRef;
+use lifecycle_objects::object_ref::ObjectRef;
 
 /// How many warnings are remembered: 16,384 hashes take about 300 KiB. When there are more, all are forgotten,
 /// and each may be returned once more.
@@ -57,7 +57,7 @@ fn text(header: &str) -> Option<String> {
 mod tests {
     #![expect(clippy::unwrap_used, reason = "tests")]
 
-    use lifecycle_core::id::GroupVersionKind;
+    use lifecycle_objects::id::GroupVersionKind;
 
     use super::*;
 

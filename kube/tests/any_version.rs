@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use lifecycle_core::id::GroupVersionKind;
-use lifecycle_core::object_ref::ObjectRef;
-use lifecycle_core::task::PropagationPolicy;
 use lifecycle_e2e::fault::{Fault, Proxy, When};
 use lifecycle_e2e::kube::{ControlPlane, TestNamespace, widgets};
 use lifecycle_e2e::{PATIENCE, await_condition, unique};
 use lifecycle_kube::{Cluster, Error, ErrorKind, Fence, Form, Selector, Settings, connect};
+use lifecycle_objects::id::GroupVersionKind;
+use lifecycle_objects::object_ref::ObjectRef;
+use lifecycle_objects::write::PropagationPolicy;
 use serde_json::{Value, json};
 
 /// A custom kind in the versions `v1` and `v1beta1`, with one object, and a client that looks missing kinds up at once.

@@ -4,14 +4,13 @@ use std::fs;
 
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::ByteString;
-use lifecycle_core::id::GroupVersionKind;
-use lifecycle_core::object_ref::ObjectRef;
-use lifecycle_core::observation::Version;
-use lifecycle_core::task::PropagationPolicy;
-use lifecycle_core::write::UpdateMode;
 use lifecycle_e2e::kube::{ControlPlane, TestNamespace, widgets};
 use lifecycle_e2e::{PATIENCE, await_condition, unique};
 use lifecycle_kube::{Cluster, Error, ErrorKind, Fence, Form, Pages, Selector, Settings, connect};
+use lifecycle_objects::id::GroupVersionKind;
+use lifecycle_objects::object_ref::ObjectRef;
+use lifecycle_objects::observation::Version;
+use lifecycle_objects::write::{PropagationPolicy, UpdateMode};
 use serde_json::{Value, json};
 
 /// A kind that is stored in `v1` and served in `v2`, too, with one object.

@@ -6,13 +6,13 @@ mod inventory;
 use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result, ensure};
-use lifecycle_core::id::GroupVersionKind;
-use lifecycle_core::object_ref::ObjectRef;
-use lifecycle_core::task::PropagationPolicy;
 use lifecycle_e2e::fault::{Fault, When};
 use lifecycle_e2e::kube::{ControlPlane, TestNamespace, widgets};
 use lifecycle_e2e::{PATIENCE, await_condition, unique};
 use lifecycle_kube::{Cluster, Deletion, ErrorKind, Fence, Form, Selector, Settings, connect};
+use lifecycle_objects::id::GroupVersionKind;
+use lifecycle_objects::object_ref::ObjectRef;
+use lifecycle_objects::write::PropagationPolicy;
 use serde_json::{Value, json};
 
 /// A test namespace, a label of its own, and a client that lists two objects per page.

@@ -3,13 +3,12 @@
 use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
-use lifecycle_core::object_ref::ObjectRef;
-use lifecycle_core::observation::Version;
-use lifecycle_core::task::PropagationPolicy;
-use lifecycle_core::write::UpdateMode;
 use lifecycle_e2e::kube::{ControlPlane, TestNamespace};
 use lifecycle_e2e::{PATIENCE, await_condition, unique};
 use lifecycle_kube::{Cluster, ErrorKind, Fence, Settings, Takeover, connect};
+use lifecycle_objects::object_ref::ObjectRef;
+use lifecycle_objects::observation::Version;
+use lifecycle_objects::write::{PropagationPolicy, UpdateMode};
 use serde_json::{Value, json};
 
 struct World {

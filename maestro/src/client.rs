@@ -22,8 +22,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use lifecycle_api_client::token::TokenFile;
-use lifecycle_core::keys;
-use lifecycle_core::write::{Target, WriteError, WriteErrorKind};
+use lifecycle_objects::keys;
+use lifecycle_objects::write::{Target, WriteError, WriteErrorKind};
 use serde_json::{Map, Value, json};
 
 use crate::call::{CallObserver, Watch};

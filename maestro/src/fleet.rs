@@ -6,7 +6,7 @@
 //! Maestro does not show a work's source, and the id of a work depends on it, so a work is found by its place. Two sources can
 //! each have a work of one name for one consumer: the UID tells them apart.
 
-use lifecycle_core::write::{Target, WriteError, WriteErrorKind};
+use lifecycle_objects::write::{Target, WriteError, WriteErrorKind};
 use serde_json::Value;
 
 use crate::client::{Deletion, Maestro, Place, fence};

@@ -1,7 +1,7 @@
 //! The one way to Maestro: `ManifestWorks` of remote clusters, written by gRPC and read by REST.
 //!
 //! In: `ManifestWorks` as Kubernetes objects, and the names or labels of those to read. Out: the works as Maestro stored
-//! them. Fails with core's [`WriteError`](lifecycle_core::write::WriteError), as the client of a cluster does, so that the
+//! them. Fails with core's [`WriteError`](lifecycle_objects::write::WriteError), as the client of a cluster does, so that the
 //! planner treats both alike.
 //!
 //! | module | idea |

@@ -6,8 +6,8 @@
 
 use std::collections::BTreeSet;
 
-use lifecycle_core::labels;
-use lifecycle_core::task::kinds::NameRule;
+use lifecycle_objects::kinds::NameRule;
+use lifecycle_objects::labels;
 use serde_json::{Map, Value};
 
 use crate::work::KEPT;

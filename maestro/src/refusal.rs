@@ -7,8 +7,8 @@
 //! code and reason decide. Other texts quote what somebody wrote into a work, so nothing is searched for in the whole text.
 
 use http::StatusCode;
-use lifecycle_core::write::WriteErrorKind;
 use lifecycle_errors::Chain;
+use lifecycle_objects::write::WriteErrorKind;
 use serde_json::Value;
 use tonic::{Code, Status};
 

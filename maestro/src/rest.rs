@@ -10,8 +10,8 @@ use std::time::Duration;
 use http::StatusCode;
 use http::header::{AUTHORIZATION, HeaderMap};
 use lifecycle_api_client::token::TokenFile;
-use lifecycle_core::write::WriteErrorKind;
 use lifecycle_errors::Chain;
+use lifecycle_objects::write::WriteErrorKind;
 use reqwest::{Url, redirect};
 use serde_json::Value;
 

@@ -7,8 +7,8 @@
 //! Maestro does not show a work's `spec.executor` again.
 
 use jiff::Timestamp;
-use lifecycle_core::id::GroupVersionKind;
-use lifecycle_core::keys;
+use lifecycle_objects::id::GroupVersionKind;
+use lifecycle_objects::keys;
 use serde_json::{Map, Value, json};
 
 use crate::identity;

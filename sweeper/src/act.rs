@@ -27,10 +27,10 @@ use std::time::Duration;
 
 use futures::stream::{self, Stream, StreamExt as _};
 use jiff::Timestamp;
-use lifecycle_core::destination::Destination;
 use lifecycle_core::sweep::{Candidate, Container, Keep, Policy, Strikes, SweepPlan, recheck};
 use lifecycle_errors::Chain;
 use lifecycle_kube::{Error, ErrorKind, Fence};
+use lifecycle_objects::destination::Destination;
 use serde_json::Value;
 use tokio::time::timeout;
 

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use lifecycle_api_client::Lookup;
-use lifecycle_core::id::Generation;
+use lifecycle_objects::id::Generation;
 
 /// The API.
 #[expect(async_fn_in_trait, reason = "a pass runs on one thread, so its futures need not be Send")]

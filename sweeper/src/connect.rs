@@ -8,10 +8,10 @@ use http::HeaderValue;
 use http::header::CACHE_CONTROL;
 use jiff::Timestamp;
 use lifecycle_api_client::{Client, RetryPolicy, Settings as ApiSettings, TokenSettings, without_password};
-use lifecycle_core::id::GroupVersionKind;
-use lifecycle_core::object_ref::ObjectRef;
 use lifecycle_kube::{Cluster, Settings};
 use lifecycle_maestro::Maestro;
+use lifecycle_objects::id::GroupVersionKind;
+use lifecycle_objects::object_ref::ObjectRef;
 use lifecycle_service::version::THIS;
 use serde_json::Value;
 

@@ -2,10 +2,10 @@
 //!
 //! In and out: as [`KubeObjects`] and [`Works`]. Fails: as they do; and if a call is about a work and there is no Maestro.
 
-use lifecycle_core::destination::Destination;
-use lifecycle_core::object_ref::ObjectRef;
 use lifecycle_core::sweep::Candidate;
 use lifecycle_kube::{Deletion, Discovery, Error, ErrorKind, Fence, ServedKind};
+use lifecycle_objects::destination::Destination;
+use lifecycle_objects::object_ref::ObjectRef;
 use serde_json::Value;
 
 use crate::kube_objects::KubeObjects;

@@ -14,12 +14,12 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use futures::{StreamExt as _, stream};
-use lifecycle_core::id::GroupVersionKind;
-use lifecycle_core::keys;
 use lifecycle_core::sweep::contents::is_event;
 use lifecycle_core::sweep::verdict::{identified, unclaimed};
 use lifecycle_core::sweep::{Candidate, Census, Container, Contents, Hold, KindPattern, Policy};
 use lifecycle_kube::{Error, ServedKind, UnreadGroup};
+use lifecycle_objects::id::GroupVersionKind;
+use lifecycle_objects::keys;
 use strsim::osa_distance;
 
 use crate::objects::{Choice, Objects};

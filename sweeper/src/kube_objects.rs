@@ -3,11 +3,11 @@
 //! In: kinds, choices of their objects, and fenced deletions. Out: what the API server answers; of a listed object its [`Candidate`]
 //! alone. Fails: with the error of the request. No request is sent twice.
 
-use lifecycle_core::destination::Destination;
-use lifecycle_core::object_ref::ObjectRef;
 use lifecycle_core::sweep::Candidate;
-use lifecycle_core::task::PropagationPolicy;
 use lifecycle_kube::{Cluster, Deletion, Discovery, Error, Fence, Form, Selector, ServedKind};
+use lifecycle_objects::destination::Destination;
+use lifecycle_objects::object_ref::ObjectRef;
+use lifecycle_objects::write::PropagationPolicy;
 use serde_json::Value;
 
 use crate::objects::{Choice, Objects};

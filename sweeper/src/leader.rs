@@ -43,9 +43,9 @@ mod record;
 mod settings;
 
 use jiff::Timestamp;
-use lifecycle_core::object_ref::ObjectRef;
 use lifecycle_errors::Chain;
 use lifecycle_kube::{Client, Cluster, ErrorKind, Fence};
+use lifecycle_objects::object_ref::ObjectRef;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};

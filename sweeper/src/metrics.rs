@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use lifecycle_api_client::lookup::Unknown;
-use lifecycle_core::id::GroupVersionKind;
 use lifecycle_core::sweep::{Hold, Verdict};
+use lifecycle_objects::id::GroupVersionKind;
 use lifecycle_service::metrics::{self, Exposition, Register, write};
 use lifecycle_service::version::Version;
 use prometheus_client::encoding::EncodeLabelSet;

@@ -9,10 +9,10 @@
 
 use std::collections::BTreeSet;
 
-use lifecycle_core::keys;
-use lifecycle_core::object_ref::ObjectRef;
 use lifecycle_core::sweep::{Approval, Doubt};
 use lifecycle_kube::{Cluster, ErrorKind, Fence};
+use lifecycle_objects::keys;
+use lifecycle_objects::object_ref::ObjectRef;
 use serde_json::{Value, json};
 
 use crate::leader::Lease;

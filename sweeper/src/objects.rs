@@ -3,10 +3,10 @@
 //! `kube_objects` talks to an API server, `works` to Maestro, and `everywhere` to both; the demo and the tests of a pass have
 //! a cluster in memory.
 
-use lifecycle_core::destination::Destination;
-use lifecycle_core::object_ref::ObjectRef;
 use lifecycle_core::sweep::Candidate;
 use lifecycle_kube::{Deletion, Discovery, Error, Fence, ServedKind};
+use lifecycle_objects::destination::Destination;
+use lifecycle_objects::object_ref::ObjectRef;
 use serde_json::Value;
 
 /// Which objects of a kind a list chooses.

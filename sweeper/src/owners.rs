@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 
 use futures::{StreamExt as _, stream};
 use lifecycle_api_client::Lookup;
-use lifecycle_core::id::Generation;
 use lifecycle_core::sweep::{Hold, OwnerAnswer};
+use lifecycle_objects::id::Generation;
 use serde_json::Value;
 
 use crate::api::{Api, SEARCH_SIZE};

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use jiff::{SignedDuration, Timestamp};
-use lifecycle_core::bundle::identity::GroupKind;
 use lifecycle_core::sweep::{Candidate, Hold, Keep, Release, Strikes, Verdict};
+use lifecycle_objects::identity::GroupKind;
 use serde::Deserialize;
 use serde_json::{Value, json};
 

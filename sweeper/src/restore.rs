@@ -12,9 +12,9 @@ mod manifest;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use lifecycle_core::destination::Destination;
-use lifecycle_core::id::GroupVersionKind;
-use lifecycle_core::object_ref::ObjectRef;
+use lifecycle_objects::destination::Destination;
+use lifecycle_objects::id::GroupVersionKind;
+use lifecycle_objects::object_ref::ObjectRef;
 use serde_json::Value;
 
 use crate::audit::{Action, Line, Record, SECRET_DATA};

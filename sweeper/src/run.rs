@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use lifecycle_core::keys;
 use lifecycle_core::sweep::{Approval, Strikes};
 use lifecycle_kube::{Cluster, Settings};
+use lifecycle_objects::keys;
 use lifecycle_service::logging::Identity;
 use lifecycle_service::servers::{serve_health, serve_metrics};
 use tokio::time::{Instant, sleep};

@@ -11,8 +11,8 @@ use std::time::Duration;
 use anyhow::Context as _;
 use futures::StreamExt as _;
 use jiff::Timestamp;
-use lifecycle_core::id::Generation;
 use lifecycle_core::sweep::{Approval, Release, Strikes};
+use lifecycle_objects::id::Generation;
 use serde::Deserialize;
 use serde_json::Value;
 

@@ -10,12 +10,12 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use lifecycle_core::bundle::identity::GroupKind;
-use lifecycle_core::id::GroupVersionKind;
 use lifecycle_core::sweep::{
     Approval, Asked, Candidate, Judgement, Keep, OwnerAnswer, Policy, Reading, Release, Strikes, SweepPlan, Verdict,
     release,
 };
+use lifecycle_objects::id::GroupVersionKind;
+use lifecycle_objects::identity::GroupKind;
 
 use crate::api::Api;
 use crate::inventory::{Found, Inventory, KindFilter, sweeps};

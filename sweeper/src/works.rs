@@ -4,12 +4,12 @@
 //! request. No request is sent twice. A work's namespace is its consumer; that a consumer's agent is away hides no work, as
 //! Maestro itself has them.
 
-use lifecycle_core::destination::Destination;
-use lifecycle_core::object_ref::ObjectRef;
 use lifecycle_core::sweep::Candidate;
-use lifecycle_core::write::{Target, WriteError, WriteErrorKind};
 use lifecycle_kube::{Deletion, Error, ErrorKind, Fence, ServedKind};
 use lifecycle_maestro::{Maestro, identity, work};
+use lifecycle_objects::destination::Destination;
+use lifecycle_objects::object_ref::ObjectRef;
+use lifecycle_objects::write::{Target, WriteError, WriteErrorKind};
 use serde_json::Value;
 
 use crate::objects::Choice;

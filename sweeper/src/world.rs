@@ -10,11 +10,11 @@ use std::collections::BTreeMap;
 use http::StatusCode;
 use lifecycle_api_client::lookup::judge;
 use lifecycle_api_client::{Answer, Lookup};
-use lifecycle_core::destination::Destination;
-use lifecycle_core::id::{Generation, is_same_kind};
-use lifecycle_core::object_ref::ObjectRef;
 use lifecycle_core::sweep::Candidate;
 use lifecycle_kube::{Deletion, Discovery, Error, ErrorKind, Fence, ServedKind, UnreadGroup};
+use lifecycle_objects::destination::Destination;
+use lifecycle_objects::id::{Generation, is_same_kind};
+use lifecycle_objects::object_ref::ObjectRef;
 use serde_json::{Value, json};
 
 use crate::api::Api;

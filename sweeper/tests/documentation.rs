@@ -21,8 +21,8 @@ use hyperfleet_sweeper::survey::survey;
 use hyperfleet_sweeper::world::World;
 use jiff::Timestamp;
 use lifecycle_config::settings::tables;
-use lifecycle_core::id::Generation;
 use lifecycle_core::sweep::{Keep, Strikes};
+use lifecycle_objects::id::Generation;
 use lifecycle_service::metrics::Exposition;
 use lifecycle_service::version::THIS;
 

@@ -70,7 +70,7 @@ fn segments(path: &str) -> Vec<Cow<'_, str>> {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use lifecycle_core::id::Generation;
+    use lifecycle_objects::id::Generation;
     use serde_json::Value;
 
     use super::*;

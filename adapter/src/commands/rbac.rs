@@ -8,10 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
 
 use lifecycle_check::rights::{Rights, plurals, rights, unknown};
-use lifecycle_core::id::GroupVersionKind;
 use lifecycle_core::task::Task;
-use lifecycle_core::task::kinds::is_namespaced;
 use lifecycle_kube::rights::{Account, binding, plural, role, rule, stream};
+use lifecycle_objects::id::GroupVersionKind;
+use lifecycle_objects::kinds::is_namespaced;
 use serde_json::{Map, Value, json};
 
 use super::{checked, print, print_diagnostics};

@@ -4,10 +4,10 @@
 
 use lifecycle_config::diagnostics::{Diagnostics, Severity};
 use lifecycle_config::document::{Document, Path};
-use lifecycle_core::keys;
 use lifecycle_core::manifest::reserved::CURE;
 use lifecycle_core::task::{Manifest, Task};
 use lifecycle_language::template::Part;
+use lifecycle_objects::keys;
 
 /// Reports each label that names another adapter: an error if the task has a lifecycle key, for such an object is never
 /// written; else a warning.

@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use lifecycle_config::diagnostics::why_unreadable;
-use lifecycle_core::proof::Signer;
+use lifecycle_objects::proof::Signer;
 use lifecycle_service::files;
 
 /// A signing key, ready to use.

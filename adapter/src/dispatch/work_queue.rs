@@ -12,7 +12,7 @@ use std::collections::{HashMap, VecDeque};
 use std::num::NonZeroUsize;
 
 use lifecycle_core::event::LifecycleEvent;
-use lifecycle_core::id::Generation;
+use lifecycle_objects::id::Generation;
 
 /// Identifies events that must not run at the same time.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use lifecycle_core::event::EventError;
-use lifecycle_core::write::WriteError;
+use lifecycle_objects::write::WriteError;
 
 use super::canned_api::AnswersError;
 

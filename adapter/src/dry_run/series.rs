@@ -17,7 +17,7 @@ use std::path::Path;
 use jiff::Timestamp;
 use lifecycle_config::duration::{self, Units};
 use lifecycle_core::event::{LifecycleEvent, MAX_EVENT_BYTES};
-use lifecycle_core::object_ref::ObjectRef;
+use lifecycle_objects::object_ref::ObjectRef;
 use serde::Deserialize;
 use serde_json::{Value, json};
 

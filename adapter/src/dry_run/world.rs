@@ -14,7 +14,7 @@ use lifecycle_api_client::Base;
 use lifecycle_config::diagnostics::Diagnostics;
 use lifecycle_core::event::LifecycleEvent;
 use lifecycle_core::quantity::canonicalize;
-use lifecycle_core::write::WriteError;
+use lifecycle_objects::write::WriteError;
 use lifecycle_service::version::Version;
 use reqwest::Url;
 use serde_json::Value;

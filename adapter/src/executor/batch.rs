@@ -4,10 +4,10 @@
 //! anything else: the bundle has put what belongs one after the other into different batches.
 
 use futures::{StreamExt as _, stream};
-use lifecycle_core::bundle::identity::Identity;
 use lifecycle_core::bundle::session::{Inspection, Members};
-use lifecycle_core::write::{Command, Executed, WriteError};
 use lifecycle_kube::inspection::call;
+use lifecycle_objects::identity::Identity;
+use lifecycle_objects::write::{Command, Executed, WriteError};
 use tokio::time::Instant;
 
 use super::{CONCURRENT_WRITES, deadline_exceeded, execute};

@@ -2,14 +2,13 @@
 
 use futures::StreamExt;
 use futures::stream;
-use lifecycle_core::observation::Version;
-use lifecycle_core::task::PropagationPolicy;
-use lifecycle_core::write::{Executed, Target, WriteError, WriteErrorKind};
+use lifecycle_objects::object_ref::ObjectRef;
+use lifecycle_objects::observation::Version;
+use lifecycle_objects::write::{Executed, PropagationPolicy, Target, WriteError, WriteErrorKind};
 use serde_json::Value;
 
 use super::{CONCURRENT_WRITES, Executor, uid};
 use crate::transport::{Deletion, Transport};
-use lifecycle_core::object_ref::ObjectRef;
 
 /// How to treat an object that the server still shows in its response to the deletion: return it, or read it
 /// once more.

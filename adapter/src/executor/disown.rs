@@ -5,8 +5,8 @@
 
 use futures::StreamExt;
 use futures::stream;
-use lifecycle_core::observation::Version;
-use lifecycle_core::write::{Disowning, Executed};
+use lifecycle_objects::observation::Version;
+use lifecycle_objects::write::{Disowning, Executed};
 
 use super::{CONCURRENT_WRITES, Executor};
 use crate::transport::Transport;

@@ -1,11 +1,11 @@
 //! Sends merge patches to one object, each fenced by the resource version that the previous one produced.
 
-use lifecycle_core::write::{Executed, Target, WriteError, WriteErrorKind};
+use lifecycle_objects::object_ref::ObjectRef;
+use lifecycle_objects::write::{Executed, Target, WriteError, WriteErrorKind};
 use serde_json::Value;
 
 use super::Executor;
 use crate::transport::Transport;
-use lifecycle_core::object_ref::ObjectRef;
 
 impl<T: Transport> Executor<'_, T> {
     pub(super) async fn patch(&self, mut target: Target, documents: &[Value]) -> Executed {

@@ -5,11 +5,11 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use lifecycle_core::bundle::identity::Identity;
 use lifecycle_core::bundle::session::{Inspection, Members};
-use lifecycle_core::id::GroupVersionKind;
-use lifecycle_core::observation::Version;
-use lifecycle_core::write::{Disowning, UpdateMode};
+use lifecycle_objects::id::GroupVersionKind;
+use lifecycle_objects::identity::Identity;
+use lifecycle_objects::observation::Version;
+use lifecycle_objects::write::{Disowning, UpdateMode};
 use serde_json::json;
 
 use super::*;

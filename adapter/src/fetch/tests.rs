@@ -5,8 +5,8 @@ use std::time::Duration;
 use axum::body::Body;
 use http::Response;
 use http::header::CONTENT_TYPE;
-use lifecycle_core::id::Generation;
 use lifecycle_e2e::scripted::{Scripted, status};
+use lifecycle_objects::id::Generation;
 use serde_json::{Value, json};
 
 use super::*;

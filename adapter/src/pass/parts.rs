@@ -8,11 +8,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use lifecycle_core::bundle::report::ObjectReport;
-use lifecycle_core::decision::{Decision, FailReason, Resent, SkipReason, WaitReason};
+use lifecycle_core::decision::{Decision, Resent, SkipReason, WaitReason};
 use lifecycle_core::outcome::{GateAnswer, GateRecord, Outcome, OutcomeResult};
 use lifecycle_core::post::{ActionEnd, ActionResult};
 use lifecycle_core::precondition::PreconditionResult;
 use lifecycle_core::task::Task;
+use lifecycle_objects::failure::FailReason;
 use serde::Serialize;
 use serde_json::Value;
 

@@ -1,9 +1,9 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
-use lifecycle_core::id::Generation;
 use lifecycle_core::precondition::Verdict;
 use lifecycle_core::task::compile::{Surroundings, compile};
 use lifecycle_language::scope::Scope;
+use lifecycle_objects::id::Generation;
 use proptest::prelude::*;
 use serde_json::Value;
 

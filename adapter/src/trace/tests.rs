@@ -7,7 +7,7 @@ use axum::Router;
 use axum::body::Bytes;
 use axum::routing::post;
 use lifecycle_core::event::OwnerReference;
-use lifecycle_core::id::Generation;
+use lifecycle_objects::id::Generation;
 use lifecycle_service::logging::{self, Identity, LogSettings};
 use opentelemetry_sdk::trace::Sampler;
 use serde_json::Value;

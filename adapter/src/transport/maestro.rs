@@ -6,14 +6,13 @@
 
 use std::sync::Arc;
 
-use lifecycle_core::bundle::identity::Identity;
 use lifecycle_core::bundle::session::{Inspection, Members};
-use lifecycle_core::destination::Destination;
-use lifecycle_core::object_ref::ObjectRef;
-use lifecycle_core::observation::{Query, QueryBy, Version};
-use lifecycle_core::task::PropagationPolicy;
-use lifecycle_core::write::{Target, UpdateMode, WriteError, WriteErrorKind};
 use lifecycle_maestro::{CallObserver, CallRecord, Maestro};
+use lifecycle_objects::destination::Destination;
+use lifecycle_objects::identity::Identity;
+use lifecycle_objects::object_ref::ObjectRef;
+use lifecycle_objects::observation::{Query, QueryBy, Version};
+use lifecycle_objects::write::{PropagationPolicy, Target, UpdateMode, WriteError, WriteErrorKind};
 use serde_json::Value;
 
 use crate::dependency::{Probe, Suspicion};

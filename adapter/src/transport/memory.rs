@@ -28,13 +28,14 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
-use lifecycle_core::bundle::identity::Identity;
 use lifecycle_core::bundle::session::{Inspection, Members};
-use lifecycle_core::destination::Destination;
-use lifecycle_core::observation::{Query, QueryBy, Version};
 use lifecycle_core::quantity::canonicalize;
-use lifecycle_core::task::PropagationPolicy;
-use lifecycle_core::write::{Target, UpdateMode, WriteError, WriteErrorKind};
+use lifecycle_kube::inspection::Dependents;
+use lifecycle_objects::destination::Destination;
+use lifecycle_objects::identity::Identity;
+use lifecycle_objects::object_ref::ObjectRef;
+use lifecycle_objects::observation::{Query, QueryBy, Version};
+use lifecycle_objects::write::{PropagationPolicy, Target, UpdateMode, WriteError, WriteErrorKind};
 use serde_json::Value;
 
 pub use self::operation::{ApplyResult, Operation, OperationVerb};
@@ -42,8 +43,6 @@ use self::state::{Key, State, Stored, fence, is_terminating, refuse};
 use crate::field_types;
 use crate::transport::kubernetes::{fence as fence_of, refuse_equal_keys};
 use crate::transport::{Deletion, Transport};
-use lifecycle_core::object_ref::ObjectRef;
-use lifecycle_kube::inspection::Dependents;
 
 /// A transport whose API server is a store of objects in memory.
 pub struct MemoryTransport {

@@ -4,12 +4,11 @@
 //! `Invalid` if the destination has no transport. Loading a task checks its destinations, so that this failure
 //! is a bug.
 
-use lifecycle_core::bundle::identity::Identity;
 use lifecycle_core::bundle::session::{Inspection, Members};
-use lifecycle_core::destination::Destination;
-use lifecycle_core::observation::{Query, Version};
-use lifecycle_core::task::PropagationPolicy;
-use lifecycle_core::write::{Target, UpdateMode, WriteError, WriteErrorKind};
+use lifecycle_objects::destination::Destination;
+use lifecycle_objects::identity::Identity;
+use lifecycle_objects::observation::{Query, Version};
+use lifecycle_objects::write::{PropagationPolicy, Target, UpdateMode, WriteError, WriteErrorKind};
 use serde_json::Value;
 
 use super::{Deletion, Transport};

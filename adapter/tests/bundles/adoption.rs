@@ -1,7 +1,7 @@
 //! What the adapter does with objects that exist before it writes them.
 
 use anyhow::Result;
-use lifecycle_core::keys;
+use lifecycle_objects::keys;
 use serde_json::{Value, json};
 
 use crate::table::Act::{Create, Render};

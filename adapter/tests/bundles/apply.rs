@@ -1,7 +1,7 @@
 //! How objects are applied: in waves, by their update and reconcile policies, and purged once they have served.
 
 use anyhow::Result;
-use lifecycle_core::keys;
+use lifecycle_objects::keys;
 use serde_json::json;
 
 use crate::table::Act::{Apply, Delete, Deleting, Established, Generation, Know, Later, Merge, Ready, Release, Render};

@@ -6,12 +6,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use anyhow::Result;
 use hyperfleet_adapter::pass::PassReport;
 use hyperfleet_adapter::transport::{Deletion, Transport};
-use lifecycle_core::bundle::identity::Identity;
 use lifecycle_core::bundle::session::{Inspection, Members};
-use lifecycle_core::destination::Destination;
-use lifecycle_core::observation::{Query, Version};
-use lifecycle_core::task::PropagationPolicy;
-use lifecycle_core::write::{Target, UpdateMode, WriteError};
+use lifecycle_objects::destination::Destination;
+use lifecycle_objects::identity::Identity;
+use lifecycle_objects::observation::{Query, Version};
+use lifecycle_objects::write::{PropagationPolicy, Target, UpdateMode, WriteError};
 use serde_json::Value;
 use tokio::sync::{Mutex, Notify};
 

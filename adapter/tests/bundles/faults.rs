@@ -1,8 +1,8 @@
 //! Requests that fail in the middle of a pass.
 
 use anyhow::Result;
-use lifecycle_core::decision::FailReason;
 use lifecycle_e2e::fault::When;
+use lifecycle_objects::failure::FailReason;
 use serde_json::json;
 
 use crate::table::Act::{Delete, Deleting, Fault, Later, Merge, Render};

@@ -19,9 +19,10 @@ use hyperfleet_adapter::field_types;
 use hyperfleet_adapter::handler;
 use lifecycle_config::diagnostics::{Diagnostic, Diagnostics, Severity};
 use lifecycle_config::settings::tables;
-use lifecycle_core::decision::{Decision, FailReason};
-use lifecycle_core::proof::Signer;
+use lifecycle_core::decision::Decision;
 use lifecycle_core::task::compile::{Surroundings, compile};
+use lifecycle_objects::failure::FailReason;
+use lifecycle_objects::proof::Signer;
 use serde_json::Value;
 
 mod alerts;
@@ -144,6 +145,7 @@ fn every_proof_exists(named: impl Iterator<Item = String>) {
     let crates = [
         "language",
         "core",
+        "objects",
         "check",
         "kube",
         "maestro",

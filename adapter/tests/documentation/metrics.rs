@@ -8,10 +8,10 @@ use hyperfleet_adapter::metrics::{
     PreconditionResult, WriteResult,
 };
 use jiff::Timestamp;
-use lifecycle_core::bundle::identity::{GroupKind, Identity};
 use lifecycle_core::bundle::member::Effect;
 use lifecycle_core::bundle::report::{ObjectReport, Report};
 use lifecycle_core::bundle::table::Intent;
+use lifecycle_objects::identity::{GroupKind, Identity};
 use lifecycle_service::metrics::Exposition;
 
 /// Metrics that exist only because the Go adapter has them: this adapter publishes no messages.

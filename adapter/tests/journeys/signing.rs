@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
-use lifecycle_core::proof::{Claim, Signer};
+use lifecycle_objects::proof::{Claim, Signer};
 use serde_json::Value;
 
 use crate::task::{SETTINGS, task};

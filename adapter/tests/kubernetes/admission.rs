@@ -2,12 +2,12 @@
 
 use anyhow::{Context, Result, ensure};
 use hyperfleet_adapter::transport::Transport;
-use lifecycle_core::destination::Destination;
-use lifecycle_core::observation::QueryBy;
-use lifecycle_core::task::PropagationPolicy::Background;
-use lifecycle_core::write::UpdateMode::Apply;
-use lifecycle_core::write::{Target, WriteErrorKind};
 use lifecycle_e2e::{PATIENCE, await_condition};
+use lifecycle_objects::destination::Destination;
+use lifecycle_objects::observation::QueryBy;
+use lifecycle_objects::write::PropagationPolicy::Background;
+use lifecycle_objects::write::UpdateMode::Apply;
+use lifecycle_objects::write::{Target, WriteErrorKind};
 use serde_json::{Value, json};
 
 use crate::world::{World, refusal, seen, target};

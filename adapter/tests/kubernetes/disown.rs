@@ -2,9 +2,9 @@
 
 use anyhow::{Context, Result, ensure};
 use hyperfleet_adapter::transport::Transport;
-use lifecycle_core::observation::Version;
-use lifecycle_core::task::PropagationPolicy::Background;
-use lifecycle_core::write::{Command, Disowning, Executed, WriteErrorKind};
+use lifecycle_objects::observation::Version;
+use lifecycle_objects::write::PropagationPolicy::Background;
+use lifecycle_objects::write::{Command, Disowning, Executed, WriteErrorKind};
 use serde_json::{Value, json};
 
 use crate::world::{World, target};

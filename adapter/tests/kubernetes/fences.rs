@@ -2,12 +2,12 @@
 
 use anyhow::{Context, Result, ensure};
 use hyperfleet_adapter::transport::{Deletion, Transport};
-use lifecycle_core::destination::Destination;
-use lifecycle_core::task::PropagationPolicy::{Background, Foreground};
-use lifecycle_core::write::UpdateMode::Apply;
-use lifecycle_core::write::{Command, Executed, Target, WriteErrorKind};
 use lifecycle_e2e::kube::widgets;
 use lifecycle_e2e::{PATIENCE, await_condition, unique};
+use lifecycle_objects::destination::Destination;
+use lifecycle_objects::write::PropagationPolicy::{Background, Foreground};
+use lifecycle_objects::write::UpdateMode::Apply;
+use lifecycle_objects::write::{Command, Executed, Target, WriteErrorKind};
 use serde_json::{Value, json};
 
 use crate::world::{World, namesake, refusal, target, text, unmanaged};

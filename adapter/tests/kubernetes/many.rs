@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use futures::{StreamExt, TryStreamExt, stream};
 use hyperfleet_adapter::transport::Transport;
-use lifecycle_core::destination::Destination;
-use lifecycle_core::observation::{Query, QueryBy};
-use lifecycle_core::task::PropagationPolicy::Background;
-use lifecycle_core::write::{Command, Executed};
 use lifecycle_e2e::fault::When;
 use lifecycle_e2e::unique;
 use lifecycle_kube::Settings;
+use lifecycle_objects::destination::Destination;
+use lifecycle_objects::observation::{Query, QueryBy};
+use lifecycle_objects::write::PropagationPolicy::Background;
+use lifecycle_objects::write::{Command, Executed};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 

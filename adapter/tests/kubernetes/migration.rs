@@ -4,9 +4,8 @@ use anyhow::{Context, Result};
 use hyperfleet_adapter::transport::Transport;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::PostParams;
-use lifecycle_core::task::PropagationPolicy;
-use lifecycle_core::write::UpdateMode::{Apply, ApplyOverride, Replace};
-use lifecycle_core::write::WriteErrorKind;
+use lifecycle_objects::write::UpdateMode::{Apply, ApplyOverride, Replace};
+use lifecycle_objects::write::{PropagationPolicy, WriteErrorKind};
 use serde_json::{Value, json};
 
 use crate::world::{ADAPTER, World, managed_fields, namesake, refusal, seen, target, text, unmanaged};

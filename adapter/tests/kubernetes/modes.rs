@@ -2,7 +2,7 @@
 
 use anyhow::{Context as _, Result};
 use hyperfleet_adapter::transport::Transport;
-use lifecycle_core::write::{UpdateMode, WriteErrorKind};
+use lifecycle_objects::write::{UpdateMode, WriteErrorKind};
 use serde_json::{Value, json};
 
 use crate::world::{World, refusal, seen, target};

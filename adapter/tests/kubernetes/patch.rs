@@ -2,8 +2,8 @@
 
 use anyhow::{Context, Result};
 use hyperfleet_adapter::transport::Transport;
-use lifecycle_core::write::UpdateMode::Apply;
-use lifecycle_core::write::{Command, Executed, WriteErrorKind};
+use lifecycle_objects::write::UpdateMode::Apply;
+use lifecycle_objects::write::{Command, Executed, WriteErrorKind};
 use serde_json::{Value, json};
 
 use crate::world::{World, managed_fields, refusal, seen, target, text};

@@ -5,14 +5,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Context, Result};
 use hyperfleet_adapter::transport::Transport;
-use lifecycle_core::destination::Destination;
-use lifecycle_core::object_ref::ObjectRef;
-use lifecycle_core::task::PropagationPolicy;
-use lifecycle_core::write::UpdateMode::Apply;
-use lifecycle_core::write::WriteErrorKind;
 use lifecycle_e2e::kube::widgets;
 use lifecycle_e2e::{PATIENCE, await_condition, unique};
 use lifecycle_kube::{CallObserver, CallRecord, Cluster, Fence, Settings, connect};
+use lifecycle_objects::destination::Destination;
+use lifecycle_objects::object_ref::ObjectRef;
+use lifecycle_objects::write::UpdateMode::Apply;
+use lifecycle_objects::write::{PropagationPolicy, WriteErrorKind};
 use serde_json::{Value, json};
 
 use crate::world::{World, seen, target, transport};

@@ -9,13 +9,13 @@ use hyperfleet_adapter::transport::Transport;
 use hyperfleet_adapter::transport::kubernetes::KubernetesTransport;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Patch, PatchParams};
-use lifecycle_core::destination::Destination;
-use lifecycle_core::id::GroupVersionKind;
-use lifecycle_core::observation::{Query, QueryBy, Version};
-use lifecycle_core::write::{Command, Executed, Target, WriteError, WriteErrorKind};
 use lifecycle_e2e::PATIENCE;
 use lifecycle_e2e::kube::{ControlPlane, TestNamespace};
 use lifecycle_kube::{Settings, connect};
+use lifecycle_objects::destination::Destination;
+use lifecycle_objects::id::GroupVersionKind;
+use lifecycle_objects::observation::{Query, QueryBy, Version};
+use lifecycle_objects::write::{Command, Executed, Target, WriteError, WriteErrorKind};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 

@@ -1,8 +1,8 @@
 //! Tests how the adapter creates, updates and recreates objects on a real API server.
 
 use anyhow::{Result, ensure};
-use lifecycle_core::destination::Destination;
-use lifecycle_core::write::{Command, Executed, WriteErrorKind};
+use lifecycle_objects::destination::Destination;
+use lifecycle_objects::write::{Command, Executed, WriteErrorKind};
 use serde_json::json;
 
 use crate::world::{World, refusal, target, text};

@@ -1,7 +1,7 @@
 //! Prints what happened, for the account of a finding.
 
 use hyperfleet_adapter::pass::PassReport;
-use lifecycle_core::observation::QueryBy;
+use lifecycle_objects::observation::QueryBy;
 use serde_json::Value;
 
 use crate::journal::{Call, CallResult, Entry};

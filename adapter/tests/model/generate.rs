@@ -7,7 +7,7 @@ mod tasks;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use lifecycle_core::task::PropagationPolicy;
+use lifecycle_objects::write::PropagationPolicy;
 use proptest::collection::{btree_map, vec};
 use proptest::option::{self, weighted};
 use proptest::prelude::*;

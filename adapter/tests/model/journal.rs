@@ -3,10 +3,10 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hyperfleet_adapter::transport::Transport;
-use lifecycle_core::destination::Destination;
-use lifecycle_core::id::GroupVersionKind;
-use lifecycle_core::observation::{Query, QueryBy};
-use lifecycle_core::write::{Target, WriteError, WriteErrorKind};
+use lifecycle_objects::destination::Destination;
+use lifecycle_objects::id::GroupVersionKind;
+use lifecycle_objects::observation::{Query, QueryBy};
+use lifecycle_objects::write::{Target, WriteError, WriteErrorKind};
 use serde_json::Value;
 
 use crate::object::name;

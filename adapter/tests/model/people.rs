@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use hyperfleet_adapter::transport::Transport;
 use jiff::SignedDuration;
-use lifecycle_core::destination::Destination;
-use lifecycle_core::id::GroupVersionKind;
-use lifecycle_core::task::PropagationPolicy;
-use lifecycle_core::write::{Target, WriteErrorKind};
+use lifecycle_objects::destination::Destination;
+use lifecycle_objects::id::GroupVersionKind;
+use lifecycle_objects::write::{PropagationPolicy, Target, WriteErrorKind};
 use serde_json::{Value, json};
 
 use crate::ground::Ground;

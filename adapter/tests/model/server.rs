@@ -18,14 +18,13 @@ use futures::future::try_join_all;
 use hyperfleet_adapter::transport::Transport;
 use hyperfleet_adapter::transport::kubernetes::KubernetesTransport;
 use jiff::Timestamp;
-use lifecycle_core::destination::Destination;
-use lifecycle_core::observation::{Query, QueryBy};
-use lifecycle_core::task::PropagationPolicy;
-use lifecycle_core::write::{Target, WriteErrorKind};
 use lifecycle_e2e::fault::{self, Proxy, When};
 use lifecycle_e2e::kube::{ControlPlane, TestNamespace, widgets};
 use lifecycle_e2e::{PATIENCE, await_condition, unique};
 use lifecycle_kube::{Settings as Client, connect};
+use lifecycle_objects::destination::Destination;
+use lifecycle_objects::observation::{Query, QueryBy};
+use lifecycle_objects::write::{PropagationPolicy, Target, WriteErrorKind};
 use serde_json::{Value, json};
 
 use crate::arena::{self, explore};

@@ -6,9 +6,9 @@
 
 mod yaml;
 
-use lifecycle_core::destination::Destination;
-use lifecycle_core::id::GroupVersionKind;
-use lifecycle_core::task::PropagationPolicy;
+use lifecycle_objects::destination::Destination;
+use lifecycle_objects::id::GroupVersionKind;
+use lifecycle_objects::write::PropagationPolicy;
 
 /// The name of the adapter whose tasks the model runs.
 pub(crate) const ADAPTER: &str = "model";

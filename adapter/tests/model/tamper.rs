@@ -7,12 +7,11 @@ use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
 use hyperfleet_adapter::transport::{Deletion, Transport};
-use lifecycle_core::bundle::identity::Identity;
 use lifecycle_core::bundle::session::{Inspection, Members};
-use lifecycle_core::destination::Destination;
-use lifecycle_core::observation::{Query, QueryBy, Version};
-use lifecycle_core::task::PropagationPolicy;
-use lifecycle_core::write::{Target, UpdateMode, WriteError, WriteErrorKind};
+use lifecycle_objects::destination::Destination;
+use lifecycle_objects::identity::Identity;
+use lifecycle_objects::observation::{Query, QueryBy, Version};
+use lifecycle_objects::write::{PropagationPolicy, Target, UpdateMode, WriteError, WriteErrorKind};
 use serde_json::{Value, json};
 
 use crate::object::{created, is_written, label, name};

@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 
 use lifecycle_config::document::Path;
+use lifecycle_core::task::{DiscoverBy, Discovery, Manifest, Resource, TransportKind};
+use lifecycle_language::template::{Part, Template};
+use lifecycle_objects::id::GroupVersionKind;
+use lifecycle_objects::keys;
+use lifecycle_objects::kinds;
 
 use super::{Linter, resources};
 use crate::written::{is_same, metadata, namespace};
-use lifecycle_core::id::GroupVersionKind;
-use lifecycle_core::keys;
-use lifecycle_core::task::{DiscoverBy, Discovery, Manifest, Resource, TransportKind, kinds};
-use lifecycle_language::template::{Part, Template};
 
 pub(super) fn lint(linter: &mut Linter<'_>) {
     let task = linter.task;

@@ -2,12 +2,12 @@
 //! them.
 
 use lifecycle_config::document::Path;
+use lifecycle_core::task::{Check, DiscoverBy, Resource};
+use lifecycle_language::cel::{Expression, Key, Presence};
+use lifecycle_objects::keys;
 
 use super::{ACTIONS, Gate, Kind, Linter, Own, PAYLOADS, entry, gates_of, literals, resources};
 use crate::gate_values::abstract_value;
-use lifecycle_core::keys;
-use lifecycle_core::task::{Check, DiscoverBy, Resource};
-use lifecycle_language::cel::{Expression, Key, Presence};
 
 pub(super) fn lint(linter: &mut Linter<'_>) {
     let task = linter.task;

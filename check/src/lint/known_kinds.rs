@@ -2,9 +2,9 @@
 //! `apiVersion`; and notes manifests of a bundle whose kinds only an event tells.
 
 use lifecycle_config::document::Path;
-use lifecycle_core::id::GroupVersionKind;
 use lifecycle_core::task::Manifest;
-use lifecycle_core::task::kinds::{self, KindFault};
+use lifecycle_objects::id::GroupVersionKind;
+use lifecycle_objects::kinds::{self, KindFault};
 
 use super::{Linter, resources};
 use crate::manifests::Role;

@@ -5,9 +5,9 @@
 //! [names](super::names): its literal part.
 
 use lifecycle_config::document::{Path, Segment};
-use lifecycle_core::labels::{key_fault, value_fault};
-use lifecycle_core::task::kinds::is_namespaced;
 use lifecycle_language::template::Template;
+use lifecycle_objects::kinds::is_namespaced;
+use lifecycle_objects::labels::{key_fault, value_fault};
 use serde_json::{Map, Value};
 
 use super::Linter;

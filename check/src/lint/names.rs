@@ -6,12 +6,12 @@
 
 use jiff::Timestamp;
 use lifecycle_config::document::Path;
+use lifecycle_language::scope::Scope;
+use lifecycle_language::template::{Part, Template, Tree};
+use lifecycle_objects::kinds::{self, NameRule};
 use serde_json::{Map, Value, json};
 
 use super::{Linter, resources};
-use lifecycle_core::task::kinds::{self, NameRule};
-use lifecycle_language::scope::Scope;
-use lifecycle_language::template::{Part, Template, Tree};
 
 /// The clock of the sample events with which the lint renders names: 2026-01-02T12:00:00Z, an arbitrary time.
 const NOON: i64 = 1_767_355_200;

@@ -1,7 +1,7 @@
 //! Warns of manifests that write a namespace although their kind has none.
 
-use lifecycle_core::task::kinds::is_namespaced;
 use lifecycle_language::template::Part;
+use lifecycle_objects::kinds::is_namespaced;
 
 use super::{Linter, resources};
 use crate::manifests::Role;

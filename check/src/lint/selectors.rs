@@ -5,14 +5,14 @@
 //! competing selectors, no entry owns the objects of earlier names.
 
 use lifecycle_config::document::Path;
+use lifecycle_core::task::{DiscoverBy, Manifest, Resource, Task};
+use lifecycle_language::template::{Part, Template, Tree};
+use lifecycle_objects::id::is_same_kind;
+use lifecycle_objects::keys;
 
 use super::variation::{Variation, variations};
 use super::{Linter, resources};
 use crate::written::is_same;
-use lifecycle_core::id::is_same_kind;
-use lifecycle_core::keys;
-use lifecycle_core::task::{DiscoverBy, Manifest, Resource, Task};
-use lifecycle_language::template::{Part, Template, Tree};
 
 pub(super) fn lint(linter: &mut Linter<'_>) {
     let task = linter.task;

@@ -1,7 +1,7 @@
 //! Notes a param whose name an earlier param has, and warns of a manifest that fixes the generation of its object.
 
-use lifecycle_core::keys;
 use lifecycle_language::template::Part;
+use lifecycle_objects::keys;
 
 use super::{Linter, entry, resources};
 

@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 
 use lifecycle_config::diagnostics::Severity;
 use lifecycle_config::document::Path;
+use lifecycle_core::task::{DiscoverBy, Manifest, ParamSource, Recreate, Resource, Task};
+use lifecycle_language::template::{Part, Template};
+use lifecycle_objects::keys;
 
 use super::variation::{Variation, variations};
 use super::{Linter, resources};
-use lifecycle_core::keys;
-use lifecycle_core::task::{DiscoverBy, Manifest, ParamSource, Recreate, Resource, Task};
-use lifecycle_language::template::{Part, Template};
 
 pub(super) fn lint(linter: &mut Linter<'_>) {
     for (path, resource) in resources(linter.task) {

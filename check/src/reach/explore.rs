@@ -6,20 +6,22 @@
 
 use std::collections::BTreeMap;
 
-use super::answers::answers;
-use super::found::Found;
-use super::situations::{self, Situation};
-use super::{Asks, End};
-use crate::gate_values::Own;
-use lifecycle_core::decision::{FailReason, Failure, NotYet, Resent};
+use lifecycle_core::decision::{NotYet, Resent};
 use lifecycle_core::manifest;
-use lifecycle_core::observation::Version;
 use lifecycle_core::outcome::GateAnswer;
 use lifecycle_core::plan::decide::{Decided, Gate, Questions, Rendered, decide};
 use lifecycle_core::plan::gates::{Configured, configured, is_behind};
 use lifecycle_core::plan::requirement::{Requirement, refused};
 use lifecycle_core::task::{Task, TransportKind};
 use lifecycle_language::cel::{Expression, Possible};
+use lifecycle_objects::failure::{FailReason, Failure};
+use lifecycle_objects::observation::Version;
+
+use super::answers::answers;
+use super::found::Found;
+use super::situations::{self, Situation};
+use super::{Asks, End};
+use crate::gate_values::Own;
 
 /// One run of the decision table for an explored resource: the questions, their answers and the decision.
 pub(super) struct Run {

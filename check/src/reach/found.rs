@@ -1,10 +1,12 @@
 //! Facts about the objects that a resource's discovery can find, which exclude situations and failures from the
 //! exploration.
 
-use crate::written::is_same;
-use lifecycle_core::keys;
-use lifecycle_core::task::{DiscoverBy, Manifest, Resource, Task, kinds};
+use lifecycle_core::task::{DiscoverBy, Manifest, Resource, Task};
 use lifecycle_language::template::{Part, Template, Tree};
+use lifecycle_objects::keys;
+use lifecycle_objects::kinds;
+
+use crate::written::is_same;
 
 /// Facts about the objects that a resource's discovery can find; false if not certain.
 pub(super) struct Found {

@@ -3,13 +3,13 @@
 //! Two versions are enough: the table compares each version with the rendered manifest, and at most one version
 //! has the rendered name.
 
+use lifecycle_core::plan::decide::{Rendered, Seen};
+use lifecycle_objects::id::Generation;
+use lifecycle_objects::keys;
+use lifecycle_objects::observation::Version;
 use serde_json::json;
 
 use super::found::Found;
-use lifecycle_core::id::Generation;
-use lifecycle_core::keys;
-use lifecycle_core::observation::Version;
-use lifecycle_core::plan::decide::{Rendered, Seen};
 
 /// The generation of every explored event; versions have an older one, the same, a newer one, or none.
 const DESIRED: i64 = 2;

@@ -7,10 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use lifecycle_core::bundle::order::managed::TypePattern;
 use lifecycle_core::bundle::policy::{Delete, Policy as _, Update};
-use lifecycle_core::id::GroupVersionKind;
-use lifecycle_core::task::kinds::is_namespaced;
 use lifecycle_core::task::{Bundle, Resource};
 use lifecycle_language::template::{Part, Tree};
+use lifecycle_objects::id::GroupVersionKind;
+use lifecycle_objects::kinds::is_namespaced;
 
 use super::Rights;
 use crate::manifests::kind;

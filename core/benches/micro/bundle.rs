@@ -6,16 +6,16 @@ use std::time::Duration;
 
 use anyhow::{anyhow, bail, ensure};
 use jiff::Timestamp;
-use lifecycle_core::id::Generation;
-use lifecycle_core::manifest::Stamp;
-use lifecycle_core::object_ref::ObjectRef;
-use lifecycle_core::observation::{Observation, Version};
 use lifecycle_core::plan::bundle::{BundleAnswer, BundleStep};
 use lifecycle_core::plan::{Next, Planner};
 use lifecycle_core::task::Task;
 use lifecycle_core::task::compile::{Surroundings, compile};
-use lifecycle_core::write::{Command, Executed};
 use lifecycle_language::scope::Scope;
+use lifecycle_objects::id::Generation;
+use lifecycle_objects::object_ref::ObjectRef;
+use lifecycle_objects::observation::{Observation, Version};
+use lifecycle_objects::stamp::Stamp;
+use lifecycle_objects::write::{Command, Executed};
 use serde_json::{Value, json};
 
 use super::timing::time;

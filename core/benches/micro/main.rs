@@ -9,13 +9,11 @@ use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail, ensure};
 use jiff::Timestamp;
-use lifecycle_core::decision::Failure;
 use lifecycle_core::event::{LifecycleEvent, MAX_EVENT_BYTES};
 use lifecycle_core::execution::Execution;
 use lifecycle_core::host::Host;
+use lifecycle_core::manifest;
 use lifecycle_core::manifest::reserved::Reserved;
-use lifecycle_core::manifest::{self, Stamp};
-use lifecycle_core::observation::{Observation, Version};
 use lifecycle_core::outcome::GateAnswer;
 use lifecycle_core::overlay::Account;
 use lifecycle_core::params::Resolver;
@@ -26,10 +24,13 @@ use lifecycle_core::precondition::{Evaluator, Verdict};
 use lifecycle_core::stage::{Answer, Need, Progress, Stage};
 use lifecycle_core::task::Task;
 use lifecycle_core::task::compile::{Surroundings, compile};
-use lifecycle_core::write::{Command, Executed};
 use lifecycle_language::cel::Expression;
 use lifecycle_language::scope::Scope;
 use lifecycle_language::template::Template;
+use lifecycle_objects::failure::Failure;
+use lifecycle_objects::observation::{Observation, Version};
+use lifecycle_objects::stamp::Stamp;
+use lifecycle_objects::write::{Command, Executed};
 use serde_json::{Value, json};
 
 mod bundle;
@@ -112,7 +113,7 @@ impl Questions for ConstantAnswers {
 
     fn rendered(&mut self) -> Result<Rendered, Failure> {
         Ok(Rendered {
-            generation: lifecycle_core::id::Generation(1),
+            generation: lifecycle_objects::id::Generation(1),
             namespace: String::new(),
             name: "cluster-settings".to_owned(),
         })

@@ -18,8 +18,8 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
-use super::identity::{GroupKind, GroupKindError};
-use crate::observation::Described as _;
+use lifecycle_objects::identity::{GroupKind, GroupKindError};
+use lifecycle_objects::observation::Described as _;
 
 /// The label of the parent.
 pub const ID: &str = "applyset.kubernetes.io/id";

@@ -10,9 +10,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use lifecycle_objects::identity::Identity;
 use serde_json::Value;
 
-use super::identity::Identity;
 use super::member::Rendered;
 use super::order::managed::TypePattern;
 
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
     use crate::bundle::draft::Draft;
     use crate::bundle::policy::{Policies, Settings};
-    use crate::object_ref::ObjectRef;
+    use lifecycle_objects::object_ref::ObjectRef;
 
     fn rendered(object: Value, apply_order: i16, delete_order: i16) -> Rendered {
         let policies = Policies::default();

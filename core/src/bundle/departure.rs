@@ -1,14 +1,15 @@
 //! What becomes of a member for which its bundle has no use any more, as the member itself says.
 //!
 //! In: the delete policy and the delete order of a rendered object, and its identity. Out: the text of the annotation
-//! [`DELETION`](crate::keys::DELETION), such as `delete,0,ConfigMap team/a`, and back. Fails: with none for a text that says
+//! [`DELETION`](lifecycle_objects::keys::DELETION), such as `delete,0,ConfigMap team/a`, and back. Fails: with none for a text that says
 //! nothing, or something about another object.
 //!
 //! The annotation is written with the object and counts for its digest. So a default of the bundle that changes later reaches
 //! the objects that are still wanted, and not those that have left. It names its object, because operators copy labels and
 //! annotations to objects of their own: a copy makes no member.
 
-use super::identity::Identity;
+use lifecycle_objects::identity::Identity;
+
 use super::policy::Delete;
 
 /// The policy and the order of a deletion.
@@ -59,7 +60,7 @@ mod tests {
     use proptest::sample::select;
 
     use super::*;
-    use crate::bundle::identity::GroupKind;
+    use lifecycle_objects::identity::GroupKind;
 
     fn identity(name: &str) -> Identity {
         Identity { kind: GroupKind::new("", "ConfigMap"), namespace: Some("team".to_owned()), name: name.to_owned() }

@@ -1,7 +1,7 @@
 //! The digest of a rendered object, by which a later pass notices that the object is to be written again.
 //!
 //! In: a rendered object before it is placed and stamped, and what becomes of it when it leaves the manifests; what counts as a
-//! change of it, and the generation of the API resource. Out: a text for the annotation [`DIGEST`](crate::keys::DIGEST).
+//! change of it, and the generation of the API resource. Out: a text for the annotation [`DIGEST`](lifecycle_objects::keys::DIGEST).
 //! Nothing here fails.
 //!
 //! All of the object counts, its policies' annotations included: an object whose policy changed is written once more, and so
@@ -10,15 +10,15 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use lifecycle_objects::id::Generation;
+use lifecycle_objects::keys;
+use lifecycle_objects::proof::hexadecimal;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use super::departure::Departure;
 use super::policy::Reconcile;
-use crate::id::Generation;
-use crate::keys;
 use crate::manifest::server_set;
-use crate::proof::hexadecimal;
 
 /// The digest of every object that is written once.
 pub const ONCE: &str = "__once__";

@@ -5,16 +5,16 @@
 //! those of the others for each event.
 
 use lifecycle_config::decode::suggest;
+use lifecycle_objects::identity::{GroupKind, Identity};
+use lifecycle_objects::keys;
+use lifecycle_objects::object_ref::ObjectRef;
+use lifecycle_objects::readiness::Hints;
 use serde_json::{Map, Value};
 
 use super::digest::Digest;
-use super::identity::{GroupKind, Identity};
 use super::policy::{Policies, Settings, Update, takes_others_along};
 use super::serving;
-use crate::keys;
 use crate::manifest::{encode_texts, lacks_value, server_set};
-use crate::object_ref::ObjectRef;
-use crate::readiness::Hints;
 
 /// An object of a bundle, as far as no event decides it.
 #[derive(Debug, Clone, PartialEq)]

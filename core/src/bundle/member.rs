@@ -6,30 +6,30 @@
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
+use lifecycle_objects::destination::Destination;
+use lifecycle_objects::failure::{FailReason, Failure, namespace_terminating};
+use lifecycle_objects::id::{Generation, GroupVersionKind};
+use lifecycle_objects::identity::Identity;
+use lifecycle_objects::keys;
+use lifecycle_objects::observation::Version;
+use lifecycle_objects::readiness::{Hints, Judgement, Readiness, judge};
+use lifecycle_objects::stamp::{apply_stamp, prove};
+use lifecycle_objects::write::{
+    Command, Disowning, Executed, NotCreated, PropagationPolicy, Target, WriteError, WriteErrorKind,
+};
 use serde_json::{Map, Value, json};
 
 use super::applyset;
 use super::departure::Departure;
 use super::digest;
 use super::draft::Draft;
-use super::identity::Identity;
 use super::policy::{Adoption, Delete, Reconcile};
 use super::ready::{self, Rule};
 use super::serving;
 use super::setting::Setting;
 use super::siblings::Claim;
 use super::table::{Decision, Found, Intent, Row, Situation, UpdateReason, Wanted};
-use crate::decision::{FailReason, Failure, namespace_terminating};
-use crate::destination::Destination;
-use crate::id::{Generation, GroupVersionKind};
-use crate::keys;
-use crate::manifest::{apply_stamp, prove};
-use crate::observation::Version;
 use crate::plan::owner::kept_references;
-use crate::plan::record::write_failure;
-use crate::readiness::{Hints, Judgement, Readiness, judge};
-use crate::task::PropagationPolicy;
-use crate::write::{Command, Disowning, Executed, NotCreated, Target, WriteError, WriteErrorKind};
 
 /// A rendered object in its place, ready to be written.
 #[derive(Debug, Clone, PartialEq)]
@@ -407,9 +407,9 @@ impl Member {
                 self.not_written(&error);
             }
             Executed::Failed(error) => self.not_written(&error),
-            Executed::PatchFailed { error, .. } => self.fail(write_failure(&error)),
+            Executed::PatchFailed { error, .. } => self.fail(Failure::from(&error)),
             Executed::DeleteFailed { failures, .. } | Executed::DisownFailed { failures } => {
-                let failure = failures.first().map(|(_, error)| write_failure(error));
+                let failure = failures.first().map(|(_, error)| Failure::from(error));
                 self.effect = failure.map_or(Effect::None, Effect::Failed);
             }
         }
@@ -422,7 +422,7 @@ impl Member {
             (Some(namespace), Some((_, decision))) if error.kind == WriteErrorKind::NamespaceTerminating => {
                 *decision = Decision::Wait(namespace_terminating(namespace));
             }
-            _ => self.fail(write_failure(error)),
+            _ => self.fail(Failure::from(error)),
         }
     }
 

@@ -13,7 +13,7 @@ pub mod webhooks;
 
 use std::collections::BTreeMap;
 
-use super::identity::GroupKind;
+use lifecycle_objects::identity::GroupKind;
 use managed::ManagedTypes;
 
 /// A part of a wave while objects are applied, in the order of the parts.

@@ -9,15 +9,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
+use lifecycle_objects::failure::{FailReason, Failure};
+use lifecycle_objects::id::{Generation, GroupVersionKind};
+use lifecycle_objects::identity::{GroupKind, Identity};
+use lifecycle_objects::kinds::is_namespaced;
+use lifecycle_objects::observation::Version;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::applyset::{self, Contents};
-use super::identity::{GroupKind, Identity};
-use crate::decision::{FailReason, Failure};
-use crate::id::{Generation, GroupVersionKind};
-use crate::observation::Version;
-use crate::task::kinds::is_namespaced;
 
 /// The key of the parent's `data` that holds the [`Memory`].
 const MEMORY: &str = "memory";
@@ -272,7 +272,7 @@ mod tests {
     #![expect(clippy::unwrap_used, reason = "tests")]
 
     use super::*;
-    use crate::keys;
+    use lifecycle_objects::keys;
 
     const NOW: Timestamp = Timestamp::UNIX_EPOCH;
     const ONE: Generation = Generation(1);

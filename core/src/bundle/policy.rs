@@ -11,8 +11,8 @@ mod settings;
 use heck::ToKebabCase as _;
 use jiff::SignedDuration;
 
-use super::identity::GroupKind;
-use crate::write::UpdateMode;
+use lifecycle_objects::identity::GroupKind;
+use lifecycle_objects::write::UpdateMode;
 
 pub(crate) use settings::interval;
 pub use settings::{Fault, Settings};

@@ -7,16 +7,16 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use lifecycle_objects::identity::{GroupKind, Identity};
+use lifecycle_objects::keys;
+use lifecycle_objects::kinds::is_namespaced;
+use lifecycle_objects::stamp::apply_stamp;
 use serde_json::{Value, json};
 
 use super::checks;
 use super::draft::Draft;
-use super::identity::{GroupKind, Identity};
 use super::member::Rendered;
 use super::setting::Setting;
-use crate::keys;
-use crate::manifest::apply_stamp;
-use crate::task::kinds::is_namespaced;
 
 /// An object of the manifests.
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! Readiness as the author of a bundle says it: an expression in place of the rules of [`readiness`](crate::readiness).
+//! Readiness as the author of a bundle says it: an expression in place of the rules of [`readiness`](lifecycle_objects::readiness).
 //!
 //! In: the rules of a bundle, and a live object. Out: its [`Judgement`]; none if no rule is about the object. Fails never: an
 //! expression without a value leaves the object in progress, and the sentence says why.
@@ -8,8 +8,8 @@ use lifecycle_language::cel::Expression;
 use lifecycle_language::scope::Scope;
 use serde_json::Value;
 
-use super::identity::{GroupKind, Identity};
-use crate::readiness::{Judgement, Readiness, is_observed};
+use lifecycle_objects::identity::{GroupKind, Identity};
+use lifecycle_objects::readiness::{Judgement, Readiness, is_observed};
 
 /// The variable by which expressions read the live object.
 pub const OBJECT: &str = "object";
@@ -52,7 +52,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::object_ref::ObjectRef;
+    use lifecycle_objects::object_ref::ObjectRef;
 
     #[test]
     fn first_rule_about_the_object_decides() {

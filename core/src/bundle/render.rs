@@ -7,13 +7,13 @@
 //! A text holds any number of YAML documents. A document without content is left out, so that a condition in a template
 //! can drop an object; a `List`, or a list of one kind, stands for its items.
 
+use lifecycle_language::scope::Scope;
+use lifecycle_objects::keys;
 use serde_json::{Map, Value};
 
 use super::prepare::Source;
-use crate::keys;
 use crate::manifest::parse_all;
 use crate::task::{Bundle, Manifest};
-use lifecycle_language::scope::Scope;
 
 /// Renders all manifests. A bundle may render to no object at all.
 ///

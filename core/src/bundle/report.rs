@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
+use lifecycle_objects::failure::Failure;
+use lifecycle_objects::identity::Identity;
+use lifecycle_objects::readiness::{Judgement, Readiness};
 use serde_json::{Value, json};
 
-use super::identity::Identity;
 use super::member::Effect;
 use super::table::{Decision, Intent, Row, SkipReason};
-use crate::decision::Failure;
 use crate::outcome::OutcomeResult;
-use crate::readiness::{Judgement, Readiness};
 
 /// One object after a pass.
 #[derive(Debug, Clone, PartialEq)]

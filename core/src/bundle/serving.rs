@@ -5,10 +5,10 @@
 //! Nothing here fails.
 
 use jiff::SignedDuration;
+use lifecycle_objects::identity::GroupKind;
 use serde_json::Value;
 
 use super::draft::Draft;
-use super::identity::GroupKind;
 
 /// How long a Job has to stay after it has finished. An event comes every 10 s while the API resource is not reconciled, as it is
 /// not while a Job runs; a minute leaves room for some that come late.

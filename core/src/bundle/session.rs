@@ -26,18 +26,18 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use jiff::SignedDuration;
+use lifecycle_objects::failure::{Failure, namespace_terminating};
+use lifecycle_objects::identity::{GroupKind, Identity};
+use lifecycle_objects::observation::Version;
+use lifecycle_objects::write::Command;
 
 use super::checks::Inside;
-use super::identity::{GroupKind, Identity};
 use super::member::{Circumstances, Member, Rendered};
 use super::order::managed::TypePattern;
 use super::parent::Parent;
 use super::serving::serves_once;
 use super::siblings::Siblings;
 use super::table::Intent;
-use crate::decision::{Failure, namespace_terminating};
-use crate::observation::Version;
-use crate::write::Command;
 use gather::{Gathered, gather};
 use steps::{Act, Planning, Step, stays_served};
 

@@ -6,20 +6,20 @@
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
+use lifecycle_objects::destination::Destination;
+use lifecycle_objects::identity::Identity;
+use lifecycle_objects::keys;
+use lifecycle_objects::object_ref::ObjectRef;
+use lifecycle_objects::observation::{Described, Version};
+use lifecycle_objects::stamp::Stamp;
 
 use super::applyset;
 use super::departure::Departure;
-use super::identity::Identity;
 use super::member::{Live, Owner};
 use super::order::managed::TypePattern;
 use super::policy::Policies;
 use super::ready::Rule;
 use super::siblings::Siblings;
-use crate::destination::Destination;
-use crate::keys;
-use crate::manifest::Stamp;
-use crate::object_ref::ObjectRef;
-use crate::observation::{Described, Version};
 
 /// What stays the same while a bundle is reconciled.
 #[derive(Debug)]

@@ -6,7 +6,7 @@
 
 use std::collections::HashSet;
 
-use super::identity::Identity;
+use lifecycle_objects::identity::Identity;
 
 /// Another entry of the task, for the same API resource.
 #[derive(Debug)]

@@ -5,13 +5,13 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use lifecycle_language::value;
+use lifecycle_language::value::bounded::{self, BoundedError};
+use lifecycle_objects::id::Generation;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::{EventDataError, EventError, LifecycleEvent, MAX_EVENT_VALUES, OwnerReference};
-use crate::id::Generation;
-use lifecycle_language::value;
-use lifecycle_language::value::bounded::{self, BoundedError};
 
 /// The value of an absent member of `data`.
 const ABSENT: &Value = &Value::Null;

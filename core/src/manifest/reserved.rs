@@ -9,8 +9,8 @@
 
 use serde_json::Value;
 
-use super::Stamp;
-use crate::keys;
+use lifecycle_objects::keys;
+use lifecycle_objects::stamp::Stamp;
 
 /// What becomes of a manifest that writes other values than the adapter stamps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,9 +9,9 @@
 
 use serde_json::Value;
 
-use crate::id::GroupVersionKind;
-use crate::object_ref::ObjectRef;
-use crate::task::kinds;
+use lifecycle_objects::id::GroupVersionKind;
+use lifecycle_objects::kinds;
+use lifecycle_objects::object_ref::ObjectRef;
 
 /// The fields of `metadata`.
 pub const METADATA: [&str; 8] = [

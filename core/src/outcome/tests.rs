@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use lifecycle_objects::identity::{GroupKind, Identity};
 use serde_json::json;
 
 use super::*;
-use crate::bundle::identity::{GroupKind, Identity};
 use crate::bundle::report::ObjectReport;
 use crate::bundle::table::Intent;
 

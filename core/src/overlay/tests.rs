@@ -3,12 +3,12 @@
 
 mod decoding;
 
+use lifecycle_objects::id::{Generation, GroupVersionKind};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
 use crate::decision::UpdateReason;
-use crate::id::{Generation, GroupVersionKind};
 use crate::outcome::OutcomeResult;
 use crate::stage::Phase;
 use crate::warning::Warning;

@@ -2,15 +2,15 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use jiff::Timestamp;
+use lifecycle_language::scope::Scope;
+use lifecycle_language::template::Tree;
+use lifecycle_objects::destination::Destination;
+use lifecycle_objects::id::{Generation, GroupVersionKind};
+use lifecycle_objects::observation::satisfies;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::destination::Destination;
-use crate::id::{Generation, GroupVersionKind};
-use crate::observation::satisfies;
 use crate::task::{Manifest, TransportKind};
-use lifecycle_language::scope::Scope;
-use lifecycle_language::template::Tree;
 
 fn stamp() -> Stamp {
     Stamp {

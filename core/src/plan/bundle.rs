@@ -15,13 +15,22 @@
 
 use std::collections::BTreeMap;
 
+use lifecycle_language::scope::Scope;
+use lifecycle_objects::destination::Destination;
+use lifecycle_objects::failure::{FailReason, Failure};
+use lifecycle_objects::id::GroupVersionKind;
+use lifecycle_objects::identity::{GroupKind, Identity};
+use lifecycle_objects::keys;
+use lifecycle_objects::kinds::is_namespaced;
+use lifecycle_objects::object_ref::ObjectRef;
+use lifecycle_objects::observation::{Described as _, Observation, Query, QueryBy, Version};
+use lifecycle_objects::write::{Command, Disowning, Executed, Target, UpdateMode, WriteError, WriteErrorKind};
 use serde_json::Value;
 
 use super::decide::current;
 use super::disown;
 use super::{After, Next, Pending, Planner, Purpose, State, Write, reads};
 use crate::bundle::applyset;
-use crate::bundle::identity::{GroupKind, Identity};
 use crate::bundle::member::Rendered;
 use crate::bundle::order::managed::TypePattern;
 use crate::bundle::parent::Parent;
@@ -30,19 +39,10 @@ use crate::bundle::render::render;
 use crate::bundle::session::{self, FoundMembers, Inspection, Members, Session, Setting};
 use crate::bundle::siblings::Siblings;
 use crate::bundle::table::Intent;
-use crate::decision::{Decision, DisownReason, FailReason, Failure, SkipReason, WaitReason};
-use crate::destination::Destination;
-use crate::id::GroupVersionKind;
-use crate::keys;
+use crate::decision::{Decision, DisownReason, SkipReason, WaitReason};
 use crate::manifest::Desired;
-use crate::object_ref::ObjectRef;
-use crate::observation::{Described as _, Observation, Query, QueryBy, Version};
 use crate::outcome::OutcomeResult;
-use crate::plan::record::write_failure;
 use crate::task::Bundle;
-use crate::task::kinds::is_namespaced;
-use crate::write::{Command, Disowning, Executed, Target, UpdateMode, WriteError, WriteErrorKind};
-use lifecycle_language::scope::Scope;
 
 /// What the caller does for the members of a bundle.
 #[derive(Debug, Clone, PartialEq)]
@@ -488,7 +488,7 @@ impl Turn<'_> {
                     }
                     Some(Executed::Created(object)) => Ok((OutcomeResult::Created, object)),
                     Some(Executed::Updated(object)) => Ok((OutcomeResult::Updated, object)),
-                    Some(Executed::Failed(error)) => Err(write_failure(&error)),
+                    Some(Executed::Failed(error)) => Err(Failure::from(&error)),
                     Some(Executed::NameTaken(Some(holder))) if !has_owner_of(self.desired.as_ref(), &holder) => {
                         let message = "another object has the parent's name; give the bundle another `name`";
                         Err(Failure::new(FailReason::NameTaken, message))
@@ -506,7 +506,7 @@ impl Turn<'_> {
             (Stage::Running(session, false), BundleAnswer::Written(answers)) => session.record(answers),
             (Stage::Running(session, _), BundleAnswer::Inspected(found)) => {
                 session
-                    .inspected(found.into_iter().map(|found| found.map_err(|error| write_failure(&error))).collect());
+                    .inspected(found.into_iter().map(|found| found.map_err(|error| Failure::from(&error))).collect());
             }
             // An answer to another question.
             (Stage::Reading(_) | Stage::Unread(_), _) => {}

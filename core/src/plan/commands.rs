@@ -4,18 +4,19 @@
 //! none if the decision writes nothing. Fails if a [requirement](super::requirement) of the write is not met.
 
 use jiff::Timestamp;
+use lifecycle_objects::destination::Destination;
+use lifecycle_objects::failure::{FailReason, Failure};
+use lifecycle_objects::id::Generation;
+use lifecycle_objects::observation::{Query, Version};
+use lifecycle_objects::write::{Command, Disowning, Target, UpdateMode};
 
 use super::Planner;
 use super::decide::current;
 use super::disown;
 use super::gates::Examined;
 use super::owner::OwnerStatus;
-use crate::decision::{Decision, FailReason, Failure};
-use crate::destination::Destination;
-use crate::id::Generation;
+use crate::decision::Decision;
 use crate::manifest::Desired;
-use crate::observation::{Query, Version};
-use crate::write::{Command, Disowning, Target, UpdateMode};
 
 impl Planner<'_> {
     /// The command of a decision about the current resource; `None` if the decision needs no write.

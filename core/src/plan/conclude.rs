@@ -1,16 +1,17 @@
 //! The end of a resource's turn: updates `resources`, records the outcome, and keeps what dependents need to know.
 
+use lifecycle_language::scope::Scope;
+use lifecycle_objects::keys;
+use lifecycle_objects::observation::{Observation, Version};
+
 use super::decide::current;
 use super::inside::is_applied;
 use super::owner::OwnerStatus;
 use super::{After, Pending, Planner, State};
 use crate::bundle::report::shown;
 use crate::decision::{Decision, SkipReason};
-use crate::keys;
-use crate::observation::{Observation, Version};
 use crate::outcome::{Outcome, OutcomeResult};
 use crate::warning::{Warning, WarningReason};
-use lifecycle_language::scope::Scope;
 
 impl Planner<'_> {
     /// Ends the current resource's turn after its decision was carried out: updates `resources.<name>` and the names of its nested

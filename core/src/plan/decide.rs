@@ -9,13 +9,13 @@
 
 mod questions;
 
-use crate::decision::{
-    Decision, DisownReason, FailReason, Failure, Resent, SkipReason, UpdateReason, VersionReason, WaitReason,
-};
-use crate::id::Generation;
-use crate::keys;
-use crate::object_ref::ObjectRef;
-use crate::observation::Version;
+use lifecycle_objects::failure::{FailReason, Failure};
+use lifecycle_objects::id::Generation;
+use lifecycle_objects::keys;
+use lifecycle_objects::object_ref::ObjectRef;
+use lifecycle_objects::observation::Version;
+
+use crate::decision::{Decision, DisownReason, Resent, SkipReason, UpdateReason, VersionReason, WaitReason};
 use crate::outcome::GateAnswer;
 use crate::row::Row;
 

@@ -6,14 +6,14 @@
 //! the generation annotation, which records the generation for which the adapter last wrote the object. A `ManifestWork` also
 //! gets the option to keep its objects when somebody deletes it.
 
+use lifecycle_objects::destination::Destination;
+use lifecycle_objects::keys;
+use lifecycle_objects::labels::is_label_value;
+use lifecycle_objects::observation::Version;
+use lifecycle_objects::stamp::Stamp;
 use serde_json::{Map, Value, json};
 
 use super::owner::kept_references;
-use crate::destination::Destination;
-use crate::keys;
-use crate::labels::is_label_value;
-use crate::manifest::Stamp;
-use crate::observation::Version;
 
 /// Returns an error if the resource id cannot be the value of the label `hyperfleet.io/disowned`.
 pub(super) fn check_mark(stamp: &Stamp) -> Result<(), String> {

@@ -7,14 +7,15 @@
 
 use std::collections::BTreeSet;
 
+use lifecycle_language::scope::Scope;
+use lifecycle_objects::object_ref::ObjectRef;
+use lifecycle_objects::observation::Observation;
+
 use super::decide::{Gate, Questions as _, current};
 use super::gates::{Examination, PendingDisowning};
 use super::{Planner, Slot};
-use crate::object_ref::ObjectRef;
-use crate::observation::Observation;
 use crate::outcome::GateAnswer;
 use crate::outcome::{GateRecord, OutcomeResult};
-use lifecycle_language::scope::Scope;
 
 impl Planner<'_> {
     /// Finds an object that has to be disowned first, at the same destination, of another resource than the one at `index`.

@@ -13,22 +13,23 @@
 //! Of a bundle, one parent after the other becomes the version, so that each set goes in its own order. A search that the API server
 //! forbids is a warning alone: roles that were made for an adapter without this search would block every deletion for ever.
 
+use lifecycle_language::scope::Scope;
+use lifecycle_objects::id::is_same_kind;
+use lifecycle_objects::keys;
+use lifecycle_objects::labels::is_label_value;
+use lifecycle_objects::object_ref::ObjectRef;
+use lifecycle_objects::observation::{Observation, Query, QueryBy, Recorded, Version};
+use lifecycle_objects::proof::Claim;
+
 use super::decide::{Decided, Gate, Questions as _};
 use super::gates::Examination;
 use super::observed::put;
 use super::{Planner, Read};
 use crate::bundle::applyset;
 use crate::decision::{Decision, DisownReason, SkipReason};
-use crate::id::is_same_kind;
-use crate::keys;
-use crate::labels::is_label_value;
-use crate::object_ref::ObjectRef;
-use crate::observation::{Observation, Query, QueryBy, Recorded, Version};
 use crate::outcome::GateAnswer;
 use crate::ownership::Owned;
-use crate::proof::Claim;
 use crate::warning::{Warning, WarningReason};
-use lifecycle_language::scope::Scope;
 
 /// How many objects a message names.
 const NAMED: usize = 3;

@@ -3,24 +3,26 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use lifecycle_language::cel::{EvaluationError, Expression, Reading};
+use lifecycle_language::scope::Scope;
+use lifecycle_language::value::Type;
+use lifecycle_objects::failure::{FailReason, Failure};
+use lifecycle_objects::id::Generation;
+use lifecycle_objects::observation::Version;
+use lifecycle_objects::stamp::Stamp;
 use serde_json::Value;
 
 use super::decide::{Gate, Questions, Rendered, current};
 use super::owner::OwnerStatus;
 use super::{reads, unobserved};
-use crate::decision::{FailReason, Failure, NotYet, Resent};
-use crate::id::Generation;
+use crate::decision::{NotYet, Resent};
 use crate::manifest::reserved::Reserved;
-use crate::manifest::{self, Desired, Identity, Stamp};
-use crate::observation::Version;
+use crate::manifest::{self, Desired, Identity};
 use crate::outcome::GateAnswer;
 use crate::outcome::GateRecord;
 use crate::patch;
 use crate::task::{Gates, Recreate, Resource};
 use crate::warning::{Warning, WarningReason};
-use lifecycle_language::cel::{EvaluationError, Expression, Reading};
-use lifecycle_language::scope::Scope;
-use lifecycle_language::value::Type;
 
 /// The gates that were evaluated for one resource, and their warnings.
 #[derive(Debug, Default)]

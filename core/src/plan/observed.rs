@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 use std::iter;
 
+use lifecycle_language::scope::Scope;
+use lifecycle_objects::keys;
+use lifecycle_objects::labels::is_label_value;
+use lifecycle_objects::observation::{Observation, Query, QueryBy, Version};
+
 use super::former::Former;
 use super::{Planner, Slot, query, reads};
-use crate::keys;
-use crate::labels::is_label_value;
-use crate::observation::{Observation, Query, QueryBy, Version};
 use crate::ownership::Owned;
-use lifecycle_language::scope::Scope;
 
 /// A read for one resource of the task.
 #[derive(Debug, Clone, PartialEq)]

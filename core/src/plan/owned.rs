@@ -12,16 +12,17 @@
 //! the manifest reads `resources`: ownership decides which object is shown, and the manifest, by which ownership is
 //! decided, may read the shown object.
 
+use lifecycle_language::scope::Scope;
+use lifecycle_objects::failure::Failure;
+use lifecycle_objects::id::is_same_kind;
+use lifecycle_objects::keys;
+use lifecycle_objects::observation::{Observation, QueryBy, Version};
+
 use super::decide::current;
 use super::{Planner, Slot};
-use crate::decision::Failure;
-use crate::id::is_same_kind;
-use crate::keys;
 use crate::manifest::{Desired, Identity};
-use crate::observation::{Observation, QueryBy, Version};
 use crate::ownership::{CompetingSelector, Criteria, Owned};
 use crate::task::{Recreate, Resource};
-use lifecycle_language::scope::Scope;
 
 /// The objects that a resource owns, among those that were found.
 #[derive(Debug, Default)]

@@ -6,11 +6,12 @@
 //! Kubernetes collects an object whose owner is gone, and takes an owner that it cannot see from the object's namespace
 //! for gone. So an owner is either cluster-scoped or in the namespace of what it owns.
 
+use lifecycle_objects::failure::{FailReason, Failure};
+use lifecycle_objects::id::GroupVersionKind;
+use lifecycle_objects::observation::Version;
 use serde_json::{Value, json};
 
-use crate::decision::{Decision, FailReason, Failure, SkipReason, WaitReason};
-use crate::id::GroupVersionKind;
-use crate::observation::Version;
+use crate::decision::{Decision, SkipReason, WaitReason};
 use crate::outcome::OutcomeResult;
 
 /// Whether the object of a resource can be named as an owner.

@@ -6,14 +6,15 @@
 
 use std::collections::BTreeMap;
 
-use crate::destination::Destination;
-use crate::keys;
-use crate::labels;
-use crate::observation::{Query, QueryBy};
-use crate::task::kinds::{NameRule, is_namespaced, name_rule};
-use crate::task::{DiscoverBy, Discovery, Resource, TransportKind};
 use lifecycle_language::scope::Scope;
 use lifecycle_language::template::RenderError;
+use lifecycle_objects::destination::Destination;
+use lifecycle_objects::keys;
+use lifecycle_objects::kinds::{NameRule, is_namespaced, name_rule};
+use lifecycle_objects::labels;
+use lifecycle_objects::observation::{Query, QueryBy};
+
+use crate::task::{DiscoverBy, Discovery, Resource, TransportKind};
 
 /// A discovery that cannot become a query.
 #[derive(Debug, thiserror::Error)]

@@ -1,15 +1,16 @@
 //! The writing half of the plan: what an executed write means for its resource and for those after it.
 
+use lifecycle_language::scope::Scope;
+use lifecycle_objects::failure::{FailReason, Failure};
+use lifecycle_objects::observation::{Observation, Version, could_find};
+use lifecycle_objects::write::{Executed, NotCreated, Target, WriteError, WriteErrorKind};
+
 use super::decide::current;
 use super::observed::put;
 use super::{After, Attempt, Pending, Planner, State};
-use crate::decision::{Decision, FailReason, Failure, WaitReason};
-use crate::observation::could_find;
-use crate::observation::{Observation, Version};
+use crate::decision::{Decision, WaitReason};
 use crate::outcome::OutcomeResult;
 use crate::ownership::Owned;
-use crate::write::{Executed, NotCreated, Target, WriteError, WriteErrorKind};
-use lifecycle_language::scope::Scope;
 
 impl Planner<'_> {
     /// Takes what became of the last write. The same resource may need another write: a creation that met its own object is
@@ -43,7 +44,7 @@ impl Planner<'_> {
             Executed::DeletedNotCreated(cause) => return self.deleted_not_created(pending, cause, scope),
             Executed::PatchFailed { object, error } => {
                 let after = object.map_or(After::AsObserved, |object| After::Now(Some(Version::new(object))));
-                return self.conclude(pending, OutcomeResult::Failed(write_failure(&error)), after, scope);
+                return self.conclude(pending, OutcomeResult::Failed(Failure::from(&error)), after, scope);
             }
             Executed::Failed(error) => return self.not_written(pending, &error, After::AsObserved, scope),
         };
@@ -79,7 +80,7 @@ impl Planner<'_> {
             pending.decided.decision = Decision::Wait(WaitReason::NamespaceTerminating(namespace.clone()));
             OutcomeResult::Waiting
         } else {
-            OutcomeResult::Failed(write_failure(error))
+            OutcomeResult::Failed(Failure::from(error))
         };
         self.conclude(pending, result, after, scope)
     }
@@ -185,27 +186,6 @@ impl Planner<'_> {
 fn write_failures(refused: &[(Target, WriteError)]) -> Failure {
     let messages: Vec<String> = refused.iter().map(|(_, error)| error.to_string()).collect();
     let (reason, cure) =
-        refused.first().map_or((FailReason::Unavailable, ""), |(_, error)| (reason(error.kind), error.cure()));
+        refused.first().map_or((FailReason::Unavailable, ""), |(_, error)| (error.kind.into(), error.cure()));
     Failure::new(reason, format!("{}; {cure}", messages.join("; ")))
-}
-
-/// The failure of a refused write: the server's message, and what to do about it.
-pub(crate) fn write_failure(error: &WriteError) -> Failure {
-    Failure::new(reason(error.kind), format!("{error}; {}", error.cure()))
-}
-
-fn reason(kind: WriteErrorKind) -> FailReason {
-    match kind {
-        WriteErrorKind::NotFound => FailReason::NotFound,
-        WriteErrorKind::AlreadyExists => FailReason::NameTaken,
-        WriteErrorKind::Conflict => FailReason::Conflict,
-        WriteErrorKind::Invalid => FailReason::Invalid,
-        // Of these, a creation waits; the server refuses nothing else with this kind.
-        WriteErrorKind::NamespaceTerminating | WriteErrorKind::Denied => FailReason::Denied,
-        WriteErrorKind::Forbidden => FailReason::Forbidden,
-        WriteErrorKind::TooManyRequests => FailReason::TooManyRequests,
-        WriteErrorKind::Unavailable => FailReason::Unavailable,
-        WriteErrorKind::Unreachable => FailReason::Unreachable,
-        WriteErrorKind::DeadlineExceeded => FailReason::DeadlineExceeded,
-    }
 }

@@ -4,17 +4,17 @@
 //! written, or the failure. The failure of each [`Requirement`] has one reason. The planner builds a command
 //! only if every requirement of the decision is met; `check` explains the same list.
 
+use lifecycle_objects::failure::{FailReason, Failure};
+use lifecycle_objects::keys;
+use lifecycle_objects::kinds::is_namespaced;
+use lifecycle_objects::observation::{Query, QueryBy, Version, could_find};
 use serde_json::Value;
 
 use super::Planner;
 use super::disown;
 use super::owner::{OwnerStatus, add_reference};
-use crate::decision::{Decision, FailReason, Failure};
-use crate::keys;
+use crate::decision::Decision;
 use crate::manifest::Desired;
-use crate::observation::could_find;
-use crate::observation::{Query, QueryBy, Version};
-use crate::task::kinds::is_namespaced;
 
 /// A condition that must be true before the planner asks for a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -11,20 +11,20 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use lifecycle_config::duration;
+use lifecycle_language::scope::Scope;
+use lifecycle_objects::failure::Failure;
+use lifecycle_objects::id::Generation;
+use lifecycle_objects::object_ref::ObjectRef;
+use lifecycle_objects::observation::Version;
+use lifecycle_objects::write::{Executed, Target};
 
 use super::commands::target;
 use super::decide::current;
-use super::record::write_failure;
 use super::{After, Pending, Planner};
 use crate::decision::{Decision, SkipReason, WaitReason};
-use crate::id::Generation;
-use crate::object_ref::ObjectRef;
-use crate::observation::Version;
 use crate::outcome::{Outcome, OutcomeResult, Pruned};
 use crate::task::Retention;
 use crate::warning::{Warning, WarningReason};
-use crate::write::{Executed, Target};
-use lifecycle_language::scope::Scope;
 
 impl Planner<'_> {
     /// Records what was pruned. A failed deletion is a warning, because the next event tries again.
@@ -53,7 +53,7 @@ impl Planner<'_> {
             | Executed::DisownFailed { .. } => Vec::new(),
         };
         outcome.warnings.extend(errors.iter().map(|error| {
-            let failure = write_failure(error);
+            let failure = Failure::from(error);
             Warning::new(WarningReason::PruneFailed, format!("a former version was not pruned: {}", failure.message))
         }));
         outcome.pruned = expired.into_iter().map(|(_, pruned)| pruned).collect();

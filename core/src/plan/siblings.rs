@@ -5,17 +5,18 @@
 
 use std::collections::HashSet;
 
+use lifecycle_language::scope::Scope;
+use lifecycle_objects::identity::{GroupKind, Identity};
+use lifecycle_objects::kinds::is_namespaced;
+use lifecycle_objects::observation::Observation;
+
 use super::Planner;
 use super::decide::{Gate, Questions as _};
 use super::gates::Examination;
-use crate::bundle::identity::{GroupKind, Identity};
 use crate::bundle::siblings::{Sibling, Siblings};
 use crate::bundle::table::Intent;
-use crate::observation::Observation;
 use crate::outcome::GateAnswer;
-use crate::task::kinds::is_namespaced;
 use crate::task::{Bundle, TransportKind};
-use lifecycle_language::scope::Scope;
 
 impl Planner<'_> {
     /// The other entries of the task, for a bundle that is to become this.

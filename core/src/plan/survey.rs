@@ -4,15 +4,17 @@
 //! resources have an outcome: one that could not be read, because an unread object is not an absent one; and a disowned one
 //! beside which an object is still terminating, because `Finalized` must not be True yet.
 
+use lifecycle_language::scope::Scope;
+use lifecycle_objects::failure::{FailReason, Failure};
+use lifecycle_objects::object_ref::ObjectRef;
+use lifecycle_objects::observation::Observation;
+
 use super::decide::current;
 use super::{Planner, Read, State};
-use crate::decision::{Decision, FailReason, Failure, SkipReason};
-use crate::object_ref::ObjectRef;
-use crate::observation::Observation;
+use crate::decision::{Decision, SkipReason};
 use crate::outcome::{Outcome, OutcomeResult};
 use crate::row::Row;
 use crate::task::Resource;
-use lifecycle_language::scope::Scope;
 
 impl Planner<'_> {
     /// The reads that the caller has to send next, all at the same time, each to be passed to

@@ -2,6 +2,10 @@
 //!
 //! In: what was observed. Out: a write that is ready, or the resource's end. What fails here is an outcome of the resource.
 
+use lifecycle_language::scope::Scope;
+use lifecycle_objects::failure::FailReason;
+use lifecycle_objects::observation::{Observation, Version};
+
 use super::bundle;
 use super::decide::{Seen, current, decide};
 use super::former::Former;
@@ -11,11 +15,9 @@ use super::owner::OwnerStatus;
 use super::reads;
 use super::requirement::refused;
 use super::{After, Attempt, Pending, Place, Planner, Purpose, State, Write, place};
-use crate::decision::{Decision, FailReason, WaitReason};
+use crate::decision::{Decision, WaitReason};
 use crate::manifest::Desired;
-use crate::observation::{Observation, Version};
 use crate::outcome::OutcomeResult;
-use lifecycle_language::scope::Scope;
 
 impl Planner<'_> {
     /// Applies the decision table to the current resource. Returns the write of the decision; a decision

@@ -10,16 +10,16 @@
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
+use lifecycle_language::scope::Scope;
+use lifecycle_objects::object_ref::ObjectRef;
+use lifecycle_objects::observation::{Query, Unobserved, Version};
+use lifecycle_objects::write::{Command, PropagationPolicy, UpdateMode};
 use serde_json::Value;
 
 use super::Planner;
 use super::commands::target;
 use crate::decision::{Decision, Resent};
-use crate::object_ref::ObjectRef;
-use crate::observation::{Query, Unobserved, Version};
-use crate::task::{PropagationPolicy, TransportKind};
-use crate::write::{Command, UpdateMode};
-use lifecycle_language::scope::Scope;
+use crate::task::TransportKind;
 
 /// Since when the version is unobserved, if that is longer than `limit`, counted from the time that `from` selects.
 ///

@@ -1,11 +1,12 @@
 //! Tests of the bodies that post actions send.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
+use lifecycle_objects::failure::{FailReason, Failure};
+use lifecycle_objects::id::GroupVersionKind;
 use serde_json::json;
 
 use super::*;
-use crate::decision::{Decision, FailReason, Failure};
-use crate::id::GroupVersionKind;
+use crate::decision::Decision;
 use crate::outcome::{Outcome, OutcomeResult};
 use crate::row::Row;
 use crate::task::compile::{Surroundings, compile};

@@ -3,15 +3,15 @@
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
+use lifecycle_objects::destination::Destination;
+use lifecycle_objects::id::Generation;
+use lifecycle_objects::identity::GroupKind;
+use lifecycle_objects::keys;
+use lifecycle_objects::object_ref::ObjectRef;
+use lifecycle_objects::proof::Claim;
 use serde_json::Value;
 
 use crate::bundle::applyset;
-use crate::bundle::identity::GroupKind;
-use crate::destination::Destination;
-use crate::id::Generation;
-use crate::keys;
-use crate::object_ref::ObjectRef;
-use crate::proof::Claim;
 
 /// An object that carries the label `hyperfleet.io/adapter`.
 #[derive(Debug, Clone, PartialEq, Eq)]

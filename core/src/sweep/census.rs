@@ -6,10 +6,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use lifecycle_objects::id::{Generation, GroupVersionKind};
+use lifecycle_objects::object_ref::ObjectRef;
+
 use super::verdict::{identified, unclaimed};
 use super::{Candidate, Keep, OwnerAnswer, Policy};
-use crate::id::{Generation, GroupVersionKind};
-use crate::object_ref::ObjectRef;
 
 /// The counts of one pass.
 #[derive(Debug, Clone, Default)]

@@ -9,10 +9,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use lifecycle_objects::destination::Destination;
+use lifecycle_objects::id::GroupVersionKind;
+use lifecycle_objects::object_ref::ObjectRef;
+
 use super::{Candidate, Policy};
-use crate::destination::Destination;
-use crate::id::GroupVersionKind;
-use crate::object_ref::ObjectRef;
 
 /// The objects that Kubernetes or `OpenShift` puts into each namespace, by group, kind and name.
 const OF_EACH_NAMESPACE: [(&str, &str, &[&str]); 4] = [

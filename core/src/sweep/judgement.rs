@@ -5,10 +5,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use lifecycle_objects::id::GroupVersionKind;
+
 use super::release::too_many;
 use super::verdict::identified;
 use super::{Asked, Candidate, Census, Contents, Hold, Keep, OwnerAnswer, Policy, Strikes, SweepPlan, Verdict, judge};
-use crate::id::GroupVersionKind;
 
 /// What a pass read.
 #[derive(Debug)]

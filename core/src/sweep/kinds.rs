@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::id::GroupVersionKind;
+use lifecycle_objects::id::GroupVersionKind;
 
 /// The name by which a pattern writes the core group, whose real name is empty.
 const CORE: &str = "core";

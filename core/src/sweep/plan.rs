@@ -1,9 +1,9 @@
 //! The list of objects that a pass would delete, and its hash.
 
+use lifecycle_objects::proof::{encode, hexadecimal};
 use sha2::{Digest, Sha256};
 
 use super::{Candidate, Hold};
-use crate::proof::{encode, hexadecimal};
 
 /// The beginning of the hashed text; another format needs another tag.
 const TAG: &str = "hyperfleet.io/sweep-plan/v1";

@@ -2,12 +2,12 @@
 
 use std::sync::LazyLock;
 
+use lifecycle_objects::destination::Destination;
+use lifecycle_objects::id::GroupVersionKind;
+use lifecycle_objects::keys;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::destination::Destination;
-use crate::id::GroupVersionKind;
-use crate::keys;
 
 mod candidate;
 mod census;

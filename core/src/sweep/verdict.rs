@@ -4,9 +4,9 @@ use std::fmt;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use lifecycle_objects::proof::Signer;
 
 use super::{Asked, Candidate, OwnerAnswer, Policy, Strikes};
-use crate::proof::Signer;
 
 /// What becomes of one object in this pass, if the pass is released.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,9 +1,9 @@
 //! Gates of a resource whose expression fails or has no value.
 
-use lifecycle_core::id::Generation;
-use lifecycle_core::manifest::Stamp;
-use lifecycle_core::observation::{Observation, Version};
 use lifecycle_core::plan::{Next, Planner, Purpose};
+use lifecycle_objects::id::Generation;
+use lifecycle_objects::observation::{Observation, Version};
+use lifecycle_objects::stamp::Stamp;
 use serde_json::{Value, json};
 
 use crate::world::{ABSENT, FAILS, scope, task};

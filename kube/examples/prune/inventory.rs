@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use lifecycle_core::object_ref::ObjectRef;
-use lifecycle_core::task::PropagationPolicy;
 use lifecycle_kube::{Cluster, Deletion, Error, Fence, Form, Selector};
+use lifecycle_objects::object_ref::ObjectRef;
+use lifecycle_objects::write::PropagationPolicy;
 use serde_json::Value;
 
 /// The listed objects, and the errors of kinds that could not be listed.

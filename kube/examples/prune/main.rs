@@ -12,8 +12,8 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use clap::Parser;
-use lifecycle_core::object_ref::ObjectRef;
 use lifecycle_kube::{Cluster, Deletion, Settings, connect};
+use lifecycle_objects::object_ref::ObjectRef;
 
 /// Lists the objects of every kind that carry all given labels, and with `--delete` deletes one of them.
 #[derive(Parser)]

@@ -16,9 +16,9 @@
 
 use std::borrow::Cow;
 
-use lifecycle_core::object_ref::ObjectRef;
-use lifecycle_core::observation::Version;
-use lifecycle_core::write::UpdateMode;
+use lifecycle_objects::object_ref::ObjectRef;
+use lifecycle_objects::observation::Version;
+use lifecycle_objects::write::UpdateMode;
 use serde_json::{Value, json};
 
 use super::Cluster;

@@ -3,8 +3,8 @@
 //! A creation needs no [`Fence`]: the server refuses it if the name is taken. Every other write needs a fence
 //! with a UID, and is not sent without.
 
-use lifecycle_core::object_ref::ObjectRef;
-use lifecycle_core::task::PropagationPolicy;
+use lifecycle_objects::object_ref::ObjectRef;
+use lifecycle_objects::write::PropagationPolicy;
 use serde_json::{Value, json};
 
 use super::Cluster;

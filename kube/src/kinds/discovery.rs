@@ -7,8 +7,8 @@
 use std::collections::BTreeSet;
 
 use futures::{StreamExt as _, stream};
-use lifecycle_core::id::GroupVersionKind;
-use lifecycle_core::object_ref::ObjectRef;
+use lifecycle_objects::id::GroupVersionKind;
+use lifecycle_objects::object_ref::ObjectRef;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;

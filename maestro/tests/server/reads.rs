@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use anyhow::Result;
 use axum::Json;
 use axum::http::StatusCode;
-use lifecycle_core::write::WriteErrorKind;
+use lifecycle_objects::write::WriteErrorKind;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use lifecycle_core::write::WriteErrorKind;
 use lifecycle_maestro::{Settings, tls};
+use lifecycle_objects::write::WriteErrorKind;
 use local_maestro::{Authentication, Grant, LocalMaestro, Options, Tls};
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
-use lifecycle_core::destination::Destination;
-use lifecycle_core::observation::Version;
-use lifecycle_core::write::{Target, WriteError, WriteErrorKind};
 use lifecycle_maestro::{Maestro, Settings, work};
+use lifecycle_objects::destination::Destination;
+use lifecycle_objects::observation::Version;
+use lifecycle_objects::write::{Target, WriteError, WriteErrorKind};
 use local_maestro::{LocalMaestro, Options};
 use serde_json::{Value, json};
 

@@ -1,8 +1,8 @@
 //! Creating, updating, patching and deleting works.
 
 use anyhow::Result;
-use lifecycle_core::write::WriteErrorKind;
 use lifecycle_maestro::Deletion;
+use lifecycle_objects::write::WriteErrorKind;
 use local_maestro::Options;
 use serde_json::json;
 

@@ -7,11 +7,11 @@ use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use lifecycle_core::destination::Destination;
-use lifecycle_core::keys;
-use lifecycle_core::proof::Signer;
 use lifecycle_core::sweep::{Keep, Limits, Share};
 use lifecycle_kube::ErrorKind;
+use lifecycle_objects::destination::Destination;
+use lifecycle_objects::keys;
+use lifecycle_objects::proof::Signer;
 use serde_json::json;
 
 use self::fake::{At, Fake};

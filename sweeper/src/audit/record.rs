@@ -1,8 +1,8 @@
 //! One line of the audit file. Pure.
 
 use jiff::Timestamp;
-use lifecycle_core::destination::Destination;
 use lifecycle_core::sweep::Candidate;
+use lifecycle_objects::destination::Destination;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

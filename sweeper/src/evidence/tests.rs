@@ -1,8 +1,8 @@
 use std::cell::{Cell, RefCell};
 
 use lifecycle_api_client::lookup::Unknown;
-use lifecycle_core::destination::Destination;
-use lifecycle_core::id::Generation;
+use lifecycle_objects::destination::Destination;
+use lifecycle_objects::id::Generation;
 use serde_json::json;
 
 use super::*;

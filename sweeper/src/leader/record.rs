@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use lifecycle_core::object_ref::ObjectRef;
+use lifecycle_objects::object_ref::ObjectRef;
 use serde_json::{Value, json};
 
 /// The duration that a released Lease carries: the least that the API server accepts, as other electors write it.

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use lifecycle_core::id::GroupVersionKind;
-use lifecycle_core::object_ref::ObjectRef;
+use lifecycle_objects::id::GroupVersionKind;
+use lifecycle_objects::object_ref::ObjectRef;
 
 /// The least time that a permitted call has before another replica can lead.
 const LEAST_MARGIN: Duration = Duration::from_secs(2);

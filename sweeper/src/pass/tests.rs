@@ -4,10 +4,10 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 
-use lifecycle_core::destination::Destination;
-use lifecycle_core::object_ref::ObjectRef;
 use lifecycle_core::sweep::{Approval, Candidate, Doubt};
 use lifecycle_kube::{Deletion, Discovery, Error, Fence, ServedKind};
+use lifecycle_objects::destination::Destination;
+use lifecycle_objects::object_ref::ObjectRef;
 use lifecycle_service::logging::{Identity, LogSettings, subscriber_into};
 use lifecycle_service::version::THIS;
 use serde_json::{Value, json};
@@ -43,7 +43,7 @@ impl Notes for Memory {
 /// A sweeper of a world with one living resource and one orphan.
 fn sweeper(settings: &str) -> Sweeper<World, World> {
     let (objects, api) = (World::default(), World::default());
-    api.set_resources([("r0".to_owned(), lifecycle_core::id::Generation(1))].into());
+    api.set_resources([("r0".to_owned(), lifecycle_objects::id::Generation(1))].into());
     let labels = json!({ "hyperfleet.io/adapter": "a", "hyperfleet.io/resource-id": "r1" });
     let metadata = json!({ "name": "settings", "namespace": "team", "labels": labels });
     objects.add(json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata }));

@@ -2,9 +2,9 @@
 
 use std::net::SocketAddr;
 
-use lifecycle_core::id::{Generation, GroupVersionKind};
-use lifecycle_core::object_ref::ObjectRef;
 use lifecycle_core::sweep::{Approval, Doubt};
+use lifecycle_objects::id::{Generation, GroupVersionKind};
+use lifecycle_objects::object_ref::ObjectRef;
 use lifecycle_service::probes::Readiness;
 use lifecycle_service::servers::serve_health;
 use lifecycle_service::version::THIS;

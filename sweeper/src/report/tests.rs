@@ -4,7 +4,7 @@
 
 use futures::executor::block_on;
 use jiff::{SignedDuration, ToSpan as _};
-use lifecycle_core::id::Generation;
+use lifecycle_objects::id::Generation;
 use serde_json::json;
 
 use super::*;

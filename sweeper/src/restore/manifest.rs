@@ -4,8 +4,8 @@
 //! from working. So a Service asks for its former address, and a claim for its former volume: a claim without it would
 //! silently get an empty volume.
 
-use lifecycle_core::keys;
-use lifecycle_core::object_ref::ObjectRef;
+use lifecycle_objects::keys;
+use lifecycle_objects::object_ref::ObjectRef;
 use serde_json::{Map, Value};
 
 /// The metadata that the API server sets, and the owners, whose UIDs may be gone with them.

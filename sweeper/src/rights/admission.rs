@@ -12,8 +12,8 @@
 
 use std::fmt::Display;
 
-use lifecycle_core::keys;
 use lifecycle_kube::rights::{Account, object, stream};
+use lifecycle_objects::keys;
 use serde_json::{Value, json};
 
 /// The name of the policy and of its binding.

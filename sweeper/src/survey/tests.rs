@@ -10,12 +10,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use futures::executor::block_on;
 use lifecycle_api_client::Lookup;
 use lifecycle_api_client::lookup::Unknown;
-use lifecycle_core::destination::Destination;
-use lifecycle_core::id::Generation;
-use lifecycle_core::object_ref::ObjectRef;
-use lifecycle_core::proof::Signer;
 use lifecycle_core::sweep::{Hold, Keep, KindPattern, Limits, Share, Verdict};
 use lifecycle_kube::{Deletion, Discovery, Error, ErrorKind, Fence, ServedKind, UnreadGroup};
+use lifecycle_objects::destination::Destination;
+use lifecycle_objects::id::Generation;
+use lifecycle_objects::object_ref::ObjectRef;
+use lifecycle_objects::proof::Signer;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

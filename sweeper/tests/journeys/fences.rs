@@ -3,8 +3,8 @@
 use std::fs;
 
 use anyhow::{Context as _, Result, ensure};
-use lifecycle_core::proof::{Claim, Signer};
 use lifecycle_e2e::fault::Fault;
+use lifecycle_objects::proof::{Claim, Signer};
 use serde_json::json;
 
 use crate::world::World;

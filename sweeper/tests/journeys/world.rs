@@ -10,13 +10,13 @@ use k8s_openapi::api::core::v1::{ConfigMap, Event};
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
 use kube::{Api, ResourceExt as _};
-use lifecycle_core::destination::Destination;
-use lifecycle_core::proof::Signer;
 use lifecycle_core::sweep::Candidate;
 use lifecycle_e2e::api::LocalApi;
 use lifecycle_e2e::fault::{Proxy, Request, When};
 use lifecycle_e2e::kube::{ControlPlane, TestNamespace};
 use lifecycle_e2e::{PATIENCE, await_condition, unique};
+use lifecycle_objects::destination::Destination;
+use lifecycle_objects::proof::Signer;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

@@ -8,10 +8,10 @@ use anyhow::{Context as _, Result};
 use http::{Method, Request};
 use hyperfleet_sweeper::config::{Config, Environment, Flags, parse};
 use kube::Client;
-use lifecycle_core::object_ref::ObjectRef;
 use lifecycle_e2e::kube::ControlPlane;
 use lifecycle_kube::rights::Account;
 use lifecycle_kube::{Cluster, ServedKind, Settings, connect};
+use lifecycle_objects::object_ref::ObjectRef;
 use serde_json::Value;
 
 /// An API server, and the kinds that it serves.

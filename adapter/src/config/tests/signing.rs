@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
-use lifecycle_core::proof::Signer;
+use lifecycle_objects::proof::Signer;
 
 use super::super::dump;
 use super::{Folder, SIGNING_KEY};

@@ -1,10 +1,10 @@
 //! Validates objects by the rules that every API server applies to every kind.
 
-use lifecycle_core::id::GroupVersionKind;
+use lifecycle_objects::id::GroupVersionKind;
+use lifecycle_objects::object_ref::ObjectRef;
 use serde_json::{Map, Value};
 
 use super::server;
-use lifecycle_core::object_ref::ObjectRef;
 
 /// Returns the reason why an API server would refuse the object, if there is one.
 pub(super) fn problem(object: &Value) -> Option<String> {

@@ -1,6 +1,6 @@
 //! Garbage collection: removes references to deleted owners, and finds dependents without an owner.
 
-use lifecycle_core::id::GroupVersionKind;
+use lifecycle_objects::id::GroupVersionKind;
 use serde_json::Value;
 
 use super::state::{Key, State, is_terminating, metadata_text};

@@ -3,7 +3,7 @@
 //! In: an object before and after a write. Out: the reason why an API server would refuse the write. Fails: never. A kind
 //! that is not in the table has no such field here: an API server may know more.
 
-use lifecycle_core::id::GroupVersionKind;
+use lifecycle_objects::id::GroupVersionKind;
 use serde_json::Value;
 
 /// The fields by API group and kind.

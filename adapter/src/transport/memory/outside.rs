@@ -3,9 +3,9 @@
 //!
 //! These calls have no fences, and are not in the log of operations, which lists the adapter's.
 
-use lifecycle_core::destination::Destination;
-use lifecycle_core::object_ref::ObjectRef;
-use lifecycle_core::write::{Target, WriteError};
+use lifecycle_objects::destination::Destination;
+use lifecycle_objects::object_ref::ObjectRef;
+use lifecycle_objects::write::{Target, WriteError};
 use serde_json::Value;
 
 use super::state::{Key, metadata_text};

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use lifecycle_core::id::GroupVersionKind;
-use lifecycle_core::task::kinds::is_namespaced;
-use lifecycle_core::write::{Target, WriteError, WriteErrorKind};
+use lifecycle_objects::id::GroupVersionKind;
+use lifecycle_objects::kinds::is_namespaced;
+use lifecycle_objects::object_ref::ObjectRef;
+use lifecycle_objects::write::{Target, WriteError, WriteErrorKind};
 use serde_json::Value;
 
 use super::operation::Operation;
 use super::server;
-use lifecycle_core::object_ref::ObjectRef;
 
 #[derive(Clone, Default)]
 pub(super) struct State {

@@ -1,7 +1,7 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
-use lifecycle_core::id::GroupVersionKind;
-use lifecycle_core::write::UpdateMode::Apply;
+use lifecycle_objects::id::GroupVersionKind;
+use lifecycle_objects::write::UpdateMode::Apply;
 use serde_json::json;
 
 use super::state::metadata_text;

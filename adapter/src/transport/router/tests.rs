@@ -3,14 +3,14 @@
 
 use std::time::Duration;
 
-use lifecycle_core::id::Generation;
-use lifecycle_core::manifest::Stamp;
 use lifecycle_core::plan::{Next, Planner};
 use lifecycle_core::task::compile::{Surroundings, compile};
 use lifecycle_core::task::{Task, TransportKind};
-use lifecycle_core::write::Command;
 use lifecycle_language::scope::Scope;
 use lifecycle_language::template::Template;
+use lifecycle_objects::id::Generation;
+use lifecycle_objects::stamp::Stamp;
+use lifecycle_objects::write::Command;
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -116,7 +116,7 @@ async fn calls_to_a_destination_without_transport_are_invalid() {
     let desired = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "a", "namespace": "team" } });
     let command = Command::Create { destination, desired };
     let executed = execute(&router, command, Instant::now() + Duration::from_secs(60)).await;
-    let lifecycle_core::write::Executed::Failed(error) = executed else { panic!("{executed:?}") };
+    let lifecycle_objects::write::Executed::Failed(error) = executed else { panic!("{executed:?}") };
     assert_eq!(error.kind, WriteErrorKind::Invalid);
 }
 

@@ -3,7 +3,7 @@
 //! Four of five tasks are *tame*: they have gates that an author would write, so that I5 applies to most of
 //! them. The others have gates that read any resource in any combination.
 
-use lifecycle_core::task::PropagationPolicy;
+use lifecycle_objects::write::PropagationPolicy;
 use proptest::collection::vec;
 use proptest::option::weighted;
 use proptest::prelude::*;

@@ -1,6 +1,6 @@
 //! Ownership and the current version, by the terms of `docs/lifecycle.md`.
 
-use lifecycle_core::observation::{Query, QueryBy};
+use lifecycle_objects::observation::{Query, QueryBy};
 use serde_json::Value;
 
 use super::view::{Event, View};

@@ -4,7 +4,7 @@
 //! is derived from the terms of `docs/lifecycle.md`, without the engine's code, and only from results that
 //! the pass itself got.
 
-use lifecycle_core::observation::{Query, QueryBy};
+use lifecycle_objects::observation::{Query, QueryBy};
 use serde_json::Value;
 
 use super::entry_of;

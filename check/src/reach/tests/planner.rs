@@ -2,14 +2,14 @@
 //! random tasks and objects.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
+use lifecycle_core::plan::harness::passes::{config_map, live, pass_of, stamp, task, when, with};
+use lifecycle_core::plan::harness::store::Store;
+use lifecycle_objects::keys;
+use lifecycle_objects::stamp::Stamp;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::reach::{Reached, reach};
-use lifecycle_core::keys;
-use lifecycle_core::manifest::Stamp;
-use lifecycle_core::plan::harness::passes::{config_map, live, pass_of, stamp, task, when, with};
-use lifecycle_core::plan::harness::store::Store;
 
 /// Generates the expression of a gate.
 fn expression() -> impl Strategy<Value = &'static str> {

@@ -11,8 +11,8 @@ use std::str::FromStr;
 
 use serde_json::Value;
 
-use crate::bundle::identity::{GroupKind, is_kind};
-use crate::labels::is_subdomain;
+use lifecycle_objects::identity::{GroupKind, is_kind};
+use lifecycle_objects::labels::is_subdomain;
 
 /// A pattern of types, `GROUP/KIND`.
 ///

@@ -1,6 +1,6 @@
 //! The order in which requests for the kinds of one stage are sent.
 
-use crate::bundle::identity::GroupKind;
+use lifecycle_objects::identity::GroupKind;
 
 /// Returns when an object of a kind is applied: lower comes first.
 ///

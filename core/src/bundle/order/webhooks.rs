@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::bundle::identity::{GroupKind, Identity};
+use lifecycle_objects::identity::{GroupKind, Identity};
 
 /// A namespace and the name of a service in it.
 pub type ServiceName = (String, String);

@@ -3,12 +3,12 @@
 //! In: the commands that were sent, and what became of them. Out: the members as they are then. Nothing here fails: a refused write is
 //! what became of its object.
 
+use lifecycle_objects::failure::Failure;
+use lifecycle_objects::write::{Command, Executed, WriteErrorKind};
 use serde_json::json;
 
 use super::{Asked, Session};
 use crate::bundle::table::Decision;
-use crate::plan::record::write_failure;
-use crate::write::{Command, Executed, WriteErrorKind};
 
 impl Session<'_> {
     /// The creations of namespaces that members lacked. They are no members: they stay when the bundle goes.
@@ -30,7 +30,7 @@ impl Session<'_> {
             match asked {
                 Asked::Namespace(name) => {
                     let failure =
-                        if let Executed::Failed(error) = &executed { Some(write_failure(error)) } else { None };
+                        if let Executed::Failed(error) = &executed { Some(Failure::from(error)) } else { None };
                     self.tried.insert(name, failure);
                 }
                 Asked::Member(index) => self.record_one(index, executed),

@@ -4,13 +4,14 @@
 
 use std::collections::BTreeSet;
 
+use lifecycle_objects::failure::{FailReason, Failure};
+use lifecycle_objects::object_ref::ObjectRef;
+use lifecycle_objects::observation::{Observation, Version};
+
 use super::{Next, Session, place};
 use crate::bundle::report::{ObjectReport, Report};
 use crate::bundle::setting::Kinship;
 use crate::bundle::table::Intent;
-use crate::decision::{FailReason, Failure};
-use crate::object_ref::ObjectRef;
-use crate::observation::{Observation, Version};
 
 impl Session<'_> {
     /// Leaves only the places of the manifests and of objects that this pass found, after a complete pass. A place goes if the

@@ -5,14 +5,15 @@
 
 use std::collections::HashMap;
 
+use lifecycle_objects::id::GroupVersionKind;
+use lifecycle_objects::identity::Identity;
+use lifecycle_objects::object_ref::ObjectRef;
+use lifecycle_objects::observation::Version;
+
 use crate::bundle::applyset;
-use crate::bundle::identity::Identity;
 use crate::bundle::member::{Live, Member, Rendered};
 use crate::bundle::setting::{Kinship, Setting};
 use crate::bundle::table::Intent;
-use crate::id::GroupVersionKind;
-use crate::object_ref::ObjectRef;
-use crate::observation::Version;
 
 /// What a pass begins with.
 pub(super) struct Gathered {

@@ -6,17 +6,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use lifecycle_objects::identity::GroupKind;
+use lifecycle_objects::keys;
 use serde_json::Value;
 
 use super::Inspection;
-use crate::bundle::identity::GroupKind;
 use crate::bundle::member::Member;
 use crate::bundle::order::managed::{ManagedTypes, TypePattern};
 use crate::bundle::order::webhooks::{Services, called_by};
 use crate::bundle::order::{Place, Wave, waves};
 use crate::bundle::setting::Setting;
 use crate::bundle::table::Intent;
-use crate::keys;
 
 /// What happens to the objects of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,6 +8,13 @@ mod serving;
 mod webhooks;
 
 use anyhow::{Result, ensure};
+use lifecycle_objects::destination::Destination;
+use lifecycle_objects::failure::FailReason;
+use lifecycle_objects::id::{Generation, GroupVersionKind};
+use lifecycle_objects::keys;
+use lifecycle_objects::observation::{Described as _, Observation, Query, QueryBy};
+use lifecycle_objects::stamp::Stamp;
+use lifecycle_objects::write::{Command, Executed, NotCreated, Target, UpdateMode, WriteError, WriteErrorKind};
 use serde_json::{Value, json};
 
 use super::*;
@@ -15,14 +22,7 @@ use crate::bundle::applyset;
 use crate::bundle::policy::{Policies, Update};
 use crate::bundle::prepare::prepare;
 use crate::bundle::report::Report;
-use crate::decision::FailReason;
-use crate::destination::Destination;
-use crate::id::{Generation, GroupVersionKind};
-use crate::keys;
-use crate::manifest::Stamp;
-use crate::observation::{Described as _, Observation, Query, QueryBy};
 use crate::plan::harness::store::Store;
-use crate::write::{Command, Executed, NotCreated, Target, UpdateMode, WriteError, WriteErrorKind};
 
 const PARENT: (&str, &str) = ("team", "monitoring");
 

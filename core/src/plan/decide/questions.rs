@@ -3,10 +3,11 @@
 //! [`decide`](super::decide) does no I/O. What it needs is either known before ([`Seen`]), or a method of
 //! [`Questions`], which it calls when a row needs the value.
 
-use crate::decision::{Failure, NotYet, Resent};
-use crate::id::Generation;
-use crate::id::is_same_namespace;
-use crate::observation::Version;
+use lifecycle_objects::failure::Failure;
+use lifecycle_objects::id::{Generation, is_same_namespace};
+use lifecycle_objects::observation::Version;
+
+use crate::decision::{NotYet, Resent};
 use crate::outcome::GateAnswer;
 
 /// The versions that a resource owns, as far as they are known.

@@ -1,23 +1,23 @@
 //! Builds small tasks, and runs passes over a [`Store`].
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
+use lifecycle_language::scope::Scope;
+use lifecycle_objects::id::Generation;
+use lifecycle_objects::identity::Identity;
+use lifecycle_objects::keys;
+use lifecycle_objects::object_ref::ObjectRef;
+use lifecycle_objects::observation::Described as _;
+use lifecycle_objects::stamp::Stamp;
 use serde_json::{Value, json};
 
 use super::store::Store;
 use crate::bundle::applyset::PART_OF;
-use crate::bundle::identity::Identity;
 use crate::bundle::session::Inspection;
-use crate::id::Generation;
-use crate::keys;
-use crate::manifest::Stamp;
-use crate::object_ref::ObjectRef;
-use crate::observation::Described as _;
 use crate::outcome::Outcome;
 use crate::plan::bundle::{BundleAnswer, BundleStep};
 use crate::plan::{Next, Planner, Read, Write};
 use crate::task::Task;
 use crate::task::compile::{Surroundings, compile};
-use lifecycle_language::scope::Scope;
 
 /// The variables that gates and manifests of tests may read, with their values unless a test sets others.
 const VARIABLES: [(&str, bool); 5] =

@@ -9,9 +9,8 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use crate::observation::could_find;
-use crate::observation::{Observation, Query, QueryBy, Version};
-use crate::write::{Command, Disowning, Executed, NotCreated, Target, WriteError, WriteErrorKind};
+use lifecycle_objects::observation::{Observation, Query, QueryBy, Version, could_find};
+use lifecycle_objects::write::{Command, Disowning, Executed, NotCreated, Target, WriteError, WriteErrorKind};
 
 /// The kind, the namespace and the name of an object.
 type Key = (String, String, String);

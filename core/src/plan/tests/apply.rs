@@ -1,12 +1,12 @@
 //! Tests of creations, updates and recreations, and of the failures that stop later writes.
 
+use lifecycle_objects::failure::FailReason;
 use serde_json::json;
 
 use super::passes::{
     assert_settled, config_map, first_step, gated, live, pass, scope, selecting, task, version, with, yes,
 };
 use super::store::Store;
-use crate::decision::FailReason;
 use crate::execution::Execution;
 use crate::plan::Next;
 
@@ -81,7 +81,7 @@ fn recreation_does_not_delete_an_object_created_meanwhile() {
     let mut scope = scope(&store, 3, &yes("replacing"));
     let (mut planner, _) = first_step(&task, &store, &mut scope);
     let theirs = store.put(live("ConfigMap", "job", json!({}), Some(3)));
-    planner.record(&mut scope, crate::write::Executed::NameTaken(Some(theirs)));
+    planner.record(&mut scope, lifecycle_objects::write::Executed::NameTaken(Some(theirs)));
     assert_eq!(planner.next(&mut scope), Next::Done, "it is not deleted a second time");
     let failure = planner.outcomes()[0].failure().map(|failure| failure.reason);
     assert_eq!(failure, Some(FailReason::Conflict));

@@ -1,12 +1,12 @@
 //! Tests of ownership by labels: two resources of one kind with the same selector never write or delete each
 //! other's objects.
 
+use lifecycle_objects::keys;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::passes::{assert_settled, config_map, gated, labels, live, pass, selecting, task, version, with, yes};
 use super::store::Store;
-use crate::keys;
 use crate::manifest::reserved;
 
 #[test]

@@ -2,18 +2,18 @@
 //! never finds, owns, disowns or conflicts with an object at the other.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
+use lifecycle_language::template::Template;
+use lifecycle_objects::destination::Destination;
+use lifecycle_objects::keys;
+use lifecycle_objects::observation::Query;
+use lifecycle_objects::write::{Command, Executed, Target};
 use serde_json::{Value, json};
 
 use super::passes::{config_map, gated, live, scope, selecting, stamp, task, with, yes};
 use super::store::Store;
-use crate::destination::Destination;
-use crate::keys;
-use crate::observation::Query;
 use crate::outcome::Outcome;
 use crate::plan::{Next, Planner};
 use crate::task::{Task, TransportKind};
-use crate::write::{Command, Executed, Target};
-use lifecycle_language::template::Template;
 
 /// The stores of this cluster and of the Maestro consumer `team`.
 struct Stores {

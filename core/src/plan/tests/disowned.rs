@@ -1,16 +1,16 @@
 //! Tests of the label `disowned`: who may set it, whom it concerns, and what happens when a person removes
 //! it.
 
+use lifecycle_objects::keys;
+use lifecycle_objects::stamp::Stamp;
+use lifecycle_objects::write::Command;
 use serde_json::{Value, json};
 
 use super::passes::{
     assert_settled, config_map, gated, labels, live, pass, pass_of, selecting, stamp, task, version, with, yes,
 };
 use super::store::Store;
-use crate::keys;
-use crate::manifest::Stamp;
 use crate::plan::{Next, Planner, Read};
-use crate::write::Command;
 
 /// Adds the label `disowned`, as a person would.
 fn marked(object: Value, value: &str) -> Value {

@@ -1,11 +1,11 @@
 //! Tests of the reported conditions `Finalized` and `Available` after disownings and deletions.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
+use lifecycle_objects::keys;
 use serde_json::{Value, json};
 
 use super::passes::{Pass, config_map, gated, labels, live, pass, selecting, task, with, yes};
 use super::store::Store;
-use crate::keys;
 use crate::overlay::{self, Account};
 
 /// Returns the status of a condition after the overlay's corrections; none if the report lacks it.

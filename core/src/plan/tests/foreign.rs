@@ -1,10 +1,10 @@
 //! Tests of objects that no adapter wrote, over whole passes and more than one.
 
+use lifecycle_objects::keys;
 use serde_json::{Value, json};
 
 use super::passes::{assert_settled, config_map, gated, labels, live, pass, selecting, task, version, with, yes};
 use super::store::Store;
-use crate::keys;
 
 /// An object of somebody else.
 fn theirs(name: &str) -> Value {

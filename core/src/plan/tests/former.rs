@@ -1,13 +1,13 @@
 //! Tests of what is left of an entry where its discovery no longer looks, and of entries that were renamed.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
+use lifecycle_objects::keys;
+use lifecycle_objects::proof::{Claim, Signer};
+use lifecycle_objects::stamp::Stamp;
 use serde_json::{Value, json};
 
 use super::passes::{Pass, config_map, gated, labels, live, pass, pass_of, selecting, stamp, task, with, yes};
 use super::store::Store;
-use crate::keys;
-use crate::manifest::Stamp;
-use crate::proof::{Claim, Signer};
 use crate::task::Task;
 
 /// An entry whose name or namespace comes from the specification.

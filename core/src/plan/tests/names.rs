@@ -1,15 +1,15 @@
 //! Tests of creations whose name is taken, and of writes after which the discovery would not find the object.
 
+use lifecycle_objects::failure::FailReason;
+use lifecycle_objects::write::{Command, Executed, NotCreated};
 use serde_json::{Value, json};
 
 use super::passes::{
     Pass, config_map, first_step, gated, labels, live, next_step, pass, scope, selecting, task, version, with, yes,
 };
 use super::store::Store;
-use crate::decision::FailReason;
 use crate::outcome::Outcome;
 use crate::plan::{Next, Write};
-use crate::write::{Command, Executed, NotCreated};
 
 /// Plans up to the first creation, records `executed` as its result, and returns the outcomes and the next
 /// write.

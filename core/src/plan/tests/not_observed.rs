@@ -3,17 +3,17 @@
 
 use std::time::Duration;
 
+use lifecycle_language::template::Template;
+use lifecycle_objects::keys;
+use lifecycle_objects::observation::{Observation, Version};
+use lifecycle_objects::write::{Command, Executed, UpdateMode};
 use serde_json::{Value, json};
 
 use super::passes::{config_map, gated, live, scope, stamp, task, with};
 use super::store::Store;
-use crate::keys;
-use crate::observation::{Observation, Version};
 use crate::outcome::Outcome;
 use crate::plan::{Next, Planner};
 use crate::task::{Task, TransportKind};
-use crate::write::{Command, Executed, UpdateMode};
-use lifecycle_language::template::Template;
 
 const LIMIT: Duration = Duration::from_secs(120);
 

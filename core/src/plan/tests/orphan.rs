@@ -1,10 +1,10 @@
 //! Tests of the orphan gate: objects stay, but the adapter gives up their ownership.
 
+use lifecycle_objects::keys;
 use serde_json::{Value, json};
 
 use super::passes::{assert_settled, config_map, gated, live, pass, selecting, task, version, with, yes};
 use super::store::Store;
-use crate::keys;
 
 /// An entry whose versions are found by the labels that disowning removes.
 fn by_our_labels(name: &str) -> Value {

@@ -1,10 +1,10 @@
 //! Tests of patches to live objects.
 
+use lifecycle_objects::keys;
 use serde_json::{Value, json};
 
 use super::passes::{assert_settled, config_map, live, pass, task, with, yes};
 use super::store::Store;
-use crate::keys;
 use crate::plan::Next;
 
 /// An entry of `lifecycle.patch` that sets a key of `data` while the live value differs.
@@ -77,18 +77,19 @@ fn refused_patch_stops_later_ones_and_earlier_ones_are_visible() {
     let mut store = live_job();
     let mut scope = super::passes::scope(&store, 3, &[]);
     let (mut planner, step) = super::passes::first_step(&task, &store, &mut scope);
-    let crate::write::Command::Patch { target, documents } = step.command else { unreachable!("{step:?}") };
+    let lifecycle_objects::write::Command::Patch { target, documents } = step.command else { unreachable!("{step:?}") };
     assert_eq!(documents, [json!({ "data": { "a": "one" } }), json!({ "data": { "b": "two" } })]);
-    let first = crate::write::Command::Patch { target, documents: documents[..1].to_vec() };
-    let crate::write::Executed::Patched(object) = store.execute(first) else { unreachable!("it is taken") };
+    let first = lifecycle_objects::write::Command::Patch { target, documents: documents[..1].to_vec() };
+    let lifecycle_objects::write::Executed::Patched(object) = store.execute(first) else { unreachable!("it is taken") };
     store.refuse = vec!["patch job".to_owned()];
-    let refused = crate::write::WriteError {
-        kind: crate::write::WriteErrorKind::Invalid,
+    let refused = lifecycle_objects::write::WriteError {
+        kind: lifecycle_objects::write::WriteErrorKind::Invalid,
         call: "patch job".to_owned(),
         status: Some(422),
         message: "no".to_owned(),
     };
-    planner.record(&mut scope, crate::write::Executed::PatchFailed { object: Some(object), error: refused });
+    planner
+        .record(&mut scope, lifecycle_objects::write::Executed::PatchFailed { object: Some(object), error: refused });
     let outcome = &planner.outcomes()[0];
     assert_eq!(outcome.failure().map(|failure| failure.reason.as_str()), Some("Invalid"));
     let seen = scope.get("resources").and_then(|resources| resources.get("job"));

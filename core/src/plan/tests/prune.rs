@@ -2,12 +2,12 @@
 //! little.
 #![expect(clippy::panic, reason = "tests")]
 
+use lifecycle_objects::write::{Command, Executed, WriteError, WriteErrorKind};
 use serde_json::{Value, json};
 
 use super::passes::{config_map, gated, live, pass, scope, task, version, with, yes};
 use super::retention::keeping;
 use super::store::Store;
-use crate::write::{Command, Executed, WriteError, WriteErrorKind};
 
 fn keeping_none() -> Value {
     keeping(json!({ "historyLimit": 0 }))

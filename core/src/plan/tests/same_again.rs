@@ -1,13 +1,13 @@
 //! Property tests of random tasks, live objects and variables: a repeated event writes nothing, and unread or
 //! newer objects stay unchanged.
 
+use lifecycle_objects::keys;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::passes::{config_map, gated, live, pass, selecting, task, version, with};
 use super::retention::keeping;
 use super::store::Store;
-use crate::keys;
 use crate::outcome::{Outcome, OutcomeResult};
 use crate::task::Resource;
 

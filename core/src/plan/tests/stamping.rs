@@ -1,13 +1,13 @@
 //! Tests of the labels and the annotation that are stamped on an object before it is written.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
+use lifecycle_objects::keys;
+use lifecycle_objects::proof::{Claim, Signer};
+use lifecycle_objects::stamp::Stamp;
 use serde_json::{Value, json};
 
 use super::passes::{config_map, gated, labels, live, pass, pass_of, selecting, stamp, task, with, yes};
 use super::store::Store;
-use crate::keys;
-use crate::manifest::Stamp;
-use crate::proof::{Claim, Signer};
 
 const KEY: &[u8] = b"0123456789abcdef0123456789abcdef";
 

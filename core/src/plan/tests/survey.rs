@@ -1,14 +1,14 @@
 //! Tests of a survey, which reads the live objects without deciding or writing.
 #![expect(clippy::panic, reason = "tests")]
 
+use lifecycle_language::scope::Scope;
+use lifecycle_objects::keys;
 use serde_json::{Value, json};
 
 use super::passes::{config_map, gated, labels, live, scope, selecting, stamp, task, version, with};
 use super::store::Store;
-use crate::keys;
 use crate::outcome::Outcome;
 use crate::plan::Planner;
-use lifecycle_language::scope::Scope;
 
 /// Surveys a task's resources; returns the variables and the outcomes.
 fn surveyed(resources: &[Value], store: &Store) -> (Scope, Vec<Outcome>) {

@@ -1,5 +1,6 @@
+use lifecycle_objects::id::Generation;
+
 use super::*;
-use crate::id::Generation;
 
 #[test]
 fn candidate_is_read_from_metadata() {
@@ -9,7 +10,7 @@ fn candidate_is_read_from_metadata() {
     let candidate = Candidate::of(&object, destination.clone());
     let expected = Candidate {
         destination,
-        object: crate::object_ref::ObjectRef {
+        object: lifecycle_objects::object_ref::ObjectRef {
             kind: kind("v1", "ConfigMap"),
             namespace: Some("team".to_owned()),
             name: "settings".to_owned(),
@@ -116,7 +117,7 @@ fn generation_is_zero_unless_it_is_a_whole_number() {
 
 #[test]
 fn claim_has_the_fields_that_the_adapter_signs() {
-    let claim = crate::proof::Claim {
+    let claim = lifecycle_objects::proof::Claim {
         adapter: "infra",
         resource_id: ID,
         group: "batch",

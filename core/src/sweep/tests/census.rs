@@ -1,7 +1,8 @@
 use std::collections::BTreeMap;
 
+use lifecycle_objects::id::Generation;
+
 use super::*;
-use crate::id::Generation;
 use crate::sweep::census::Newer;
 
 const GONE: OwnerAnswer = OwnerAnswer::Gone;

@@ -1,5 +1,6 @@
+use lifecycle_objects::object_ref::ObjectRef;
+
 use super::*;
-use crate::object_ref::ObjectRef;
 
 /// An object without a namespace.
 fn cluster_scoped(api_version: &str, kind_name: &str, name: &str) -> Candidate {

@@ -1,7 +1,8 @@
 //! What a pass concludes from its reading as a whole, and what it remembers.
 
+use lifecycle_objects::id::Generation;
+
 use super::*;
-use crate::id::Generation;
 
 const LIVES: OwnerAnswer = OwnerAnswer::Exists(Generation(3));
 const GONE: OwnerAnswer = OwnerAnswer::Gone;

@@ -1,9 +1,9 @@
 //! Random sequences of passes, beside a memory of what the API truly answered.
 
+use lifecycle_objects::id::Generation;
 use proptest::prelude::*;
 
 use super::*;
-use crate::id::Generation;
 
 const IDS: [&str; 2] = [ID, OTHER_ID];
 const OBJECTS: usize = 4;

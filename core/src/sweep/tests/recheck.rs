@@ -1,5 +1,6 @@
+use lifecycle_objects::id::Generation;
+
 use super::*;
-use crate::id::Generation;
 
 #[test]
 fn recheck_keeps_an_object_that_differs_from_the_judged_one() {
@@ -44,8 +45,10 @@ fn recheck_keeps_an_object_that_something_claims_by_now() {
     let signed = Candidate { proof: Some(signer.sign(&candidate().claim())), ..candidate() };
     assert_eq!(recheck(&signed, &signed, &policy), Ok(()));
     assert_eq!(recheck(&signed, &candidate(), &policy), Err(Keep::Forged));
-    let unscoped =
-        Candidate { object: crate::object_ref::ObjectRef { namespace: None, ..signed.object }, ..candidate() };
+    let unscoped = Candidate {
+        object: lifecycle_objects::object_ref::ObjectRef { namespace: None, ..signed.object },
+        ..candidate()
+    };
     assert_eq!(recheck(&unscoped, &unscoped, &super::policy()), Err(Keep::ClusterScoped));
 }
 

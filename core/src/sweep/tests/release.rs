@@ -1,5 +1,6 @@
+use lifecycle_objects::id::Generation;
+
 use super::*;
-use crate::id::Generation;
 use crate::sweep::census::Newer;
 use crate::sweep::release::too_many;
 

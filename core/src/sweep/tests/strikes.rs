@@ -1,5 +1,6 @@
+use lifecycle_objects::id::Generation;
+
 use super::*;
-use crate::id::Generation;
 
 const GONE: OwnerAnswer = OwnerAnswer::Gone;
 const EXISTS: OwnerAnswer = OwnerAnswer::Exists(Generation(3));

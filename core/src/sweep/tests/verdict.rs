@@ -1,5 +1,6 @@
+use lifecycle_objects::id::Generation;
+
 use super::*;
-use crate::id::Generation;
 
 /// What [`judge`] is given, beside the strikes.
 struct Situation {

@@ -4,12 +4,17 @@ use std::str::FromStr as _;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use lifecycle_language::template::{Part, Template, Tree};
+use lifecycle_objects::destination::Destination;
+use lifecycle_objects::id::{Generation, GroupVersionKind};
+use lifecycle_objects::identity::GroupKindError;
+use lifecycle_objects::labels::is_subdomain;
+use lifecycle_objects::stamp::Stamp;
 use serde_json::{Value, json};
 
 use super::check::{Checker, Key, Place};
 use super::manifest::{Written, read, tree};
 use crate::bundle::draft::Draft;
-use crate::bundle::identity::GroupKindError;
 use crate::bundle::member::Rendered;
 use crate::bundle::order::managed::TypePattern;
 use crate::bundle::order::webhooks::called_by;
@@ -18,15 +23,11 @@ use crate::bundle::prepare::{Source, prepare};
 use crate::bundle::ready::{OBJECT, Rule};
 use crate::bundle::render::{faults, fill_in, is_list, item_kind, objects_of};
 use crate::bundle::session::Setting;
-use crate::destination::Destination;
-use crate::id::{Generation, GroupVersionKind};
-use crate::labels::is_subdomain;
-use crate::manifest::{Stamp, parse_all};
+use crate::manifest::parse_all;
 use crate::task::spec::{
     BundleSpec, ClientSpec, ManifestSpec, MissingNamespacesSpec, PoliciesSpec, ReadySpec, ResourceSpec,
 };
 use crate::task::{Bundle, DiscoverBy, Discovery, KnownObject, Manifest};
-use lifecycle_language::template::{Part, Template, Tree};
 
 /// The prefix of annotations if the author names none: that of the adapter's own.
 const PREFIX: &str = "hyperfleet.io";

@@ -1,12 +1,14 @@
 //! Compiles gates: the expressions that decide whether a resource is created, updated, patched, replaced,
 //! disowned or deleted.
 
+use lifecycle_language::cel::Expression;
+use lifecycle_objects::write::PropagationPolicy;
+
 use super::check::{Checker, Key, Place};
 use super::patch;
 use super::when::{expression, when};
 use crate::task::spec::{GateSpec, LifecycleSpec, PropagationSpec, ResourceSpec};
-use crate::task::{DeleteGate, Gates, PropagationPolicy, Recreate};
-use lifecycle_language::cel::Expression;
+use crate::task::{DeleteGate, Gates, Recreate};
 
 /// Compiles the gates of the resource at `place`.
 pub(super) fn compile(checker: &mut Checker<'_>, spec: &ResourceSpec, place: &Place<'_>) -> Gates {

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use lifecycle_config::document::{Content, Document, Node};
+use lifecycle_language::template::{Template, Tree};
+use lifecycle_objects::id::GroupVersionKind;
+use lifecycle_objects::keys;
 use serde_json::Value;
 
 use super::check::{Checker, Key, Place};
-use crate::id::GroupVersionKind;
-use crate::keys;
 use crate::task::Manifest;
 use crate::task::spec::ManifestSpec;
-use lifecycle_language::template::{Template, Tree};
 
 pub(super) fn compile(
     checker: &mut Checker<'_>,

@@ -7,11 +7,12 @@
 use std::collections::BTreeMap;
 
 use lifecycle_config::decode::suggest;
+use lifecycle_language::template::Part;
+use lifecycle_objects::kinds;
 
 use super::check::{Checker, Place};
 use crate::task::spec::{ClientSpec, ResourceSpec};
-use crate::task::{Manifest, Resource, kinds};
-use lifecycle_language::template::Part;
+use crate::task::{Manifest, Resource};
 
 /// Sets the owner of each compiled resource; `resources` has an element for each of `specs`, which are at
 /// `place`.

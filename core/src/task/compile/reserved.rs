@@ -3,13 +3,13 @@
 //! An error in a task with a lifecycle key, whose gates could delete the object of another API resource. In any other task a
 //! warning: what the author wrote stays there, as in the Go adapter.
 
+use lifecycle_language::template::{Part, Tree};
+use lifecycle_objects::keys;
 use serde_json::Value;
 
 use super::check::{Checker, Place};
-use crate::keys;
 use crate::manifest::reserved::{ANNOTATIONS, CURE, annotation_fault};
 use crate::task::{Manifest, Resource, Task};
-use lifecycle_language::template::{Part, Tree};
 
 /// Checks the manifests of all entries; `places` has the place of each, by the entry's name.
 pub(super) fn check<'d>(checker: &mut Checker<'_>, task: &Task, place: impl Fn(&str) -> Option<Place<'d>>) {

@@ -3,15 +3,17 @@
 
 use std::collections::BTreeMap;
 
+use lifecycle_language::template::Template;
+use lifecycle_objects::id::GroupVersionKind;
+use lifecycle_objects::kinds;
+use lifecycle_objects::labels;
+
 use super::check::{Checker, Place};
 use super::{bundle, gates, manifest, owner, patch, retention};
-use crate::id::GroupVersionKind;
-use crate::labels;
 use crate::task::spec::{
     BundleSpec, ClientSpec, DeleteSpec, DiscoverySpec, ManifestSpec, PropagationSpec, ResourceSpec, TransportSpec,
 };
-use crate::task::{DiscoverBy, Discovery, NestedDiscovery, Resource, TransportKind, kinds};
-use lifecycle_language::template::Template;
+use crate::task::{DiscoverBy, Discovery, NestedDiscovery, Resource, TransportKind};
 
 pub(super) fn compile(checker: &mut Checker<'_>, specs: &[ResourceSpec], place: &Place<'_>) -> Vec<Resource> {
     let mut taken = BTreeMap::new();

@@ -2,16 +2,15 @@
 
 use jiff::{SignedDuration, Timestamp};
 use lifecycle_config::diagnostics::Severity;
+use lifecycle_language::scope::Scope;
+use lifecycle_objects::id::GroupVersionKind;
+use lifecycle_objects::write::PropagationPolicy;
 use proptest::prelude::*;
 use serde_json::json;
 
 use super::{Surroundings, compile};
 use crate::condition::evaluate;
-use crate::id::GroupVersionKind;
-use crate::task::{
-    CaptureSource, Check, DiscoverBy, Manifest, ParamSource, PayloadNode, PropagationPolicy, Recreate, Retention, Task,
-};
-use lifecycle_language::scope::Scope;
+use crate::task::{CaptureSource, Check, DiscoverBy, Manifest, ParamSource, PayloadNode, Recreate, Retention, Task};
 
 const FILES: [(&str, &str); 4] = [
     (

@@ -1,7 +1,7 @@
 //! Tests of what an update sends, against a fake API server: `tests/updates.rs` holds those against the real one.
 
-use lifecycle_core::observation::Version;
-use lifecycle_core::write::UpdateMode;
+use lifecycle_objects::observation::Version;
+use lifecycle_objects::write::UpdateMode;
 
 use super::*;
 

@@ -1,7 +1,7 @@
 //! Tests of writes against a fake API server.
 
-use lifecycle_core::observation::Version;
-use lifecycle_core::task::PropagationPolicy::Background;
+use lifecycle_objects::observation::Version;
+use lifecycle_objects::write::PropagationPolicy::Background;
 
 use super::super::write::deletion;
 use super::*;

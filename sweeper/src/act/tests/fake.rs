@@ -3,10 +3,10 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
-use lifecycle_core::destination::Destination;
-use lifecycle_core::object_ref::ObjectRef;
 use lifecycle_core::sweep::Candidate;
 use lifecycle_kube::{Deletion, Discovery, Error, ErrorKind, Fence, ServedKind};
+use lifecycle_objects::destination::Destination;
+use lifecycle_objects::object_ref::ObjectRef;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 

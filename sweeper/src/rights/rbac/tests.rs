@@ -2,8 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
-use lifecycle_core::id::GroupVersionKind;
 use lifecycle_kube::{Error, ErrorKind};
+use lifecycle_objects::id::GroupVersionKind;
 
 use super::*;
 use crate::config::{Config, Environment, Flags, parse};

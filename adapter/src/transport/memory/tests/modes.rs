@@ -1,6 +1,6 @@
 //! Updates by each mode.
 
-use lifecycle_core::write::UpdateMode;
+use lifecycle_objects::write::UpdateMode;
 
 use super::*;
 

@@ -1,8 +1,9 @@
 //! Tests which of several versions is the current one.
 
+use lifecycle_objects::id::Generation;
+use lifecycle_objects::observation::Version;
+
 use super::situation::{LIVE, Live};
-use crate::id::Generation;
-use crate::observation::Version;
 use crate::plan::decide::current;
 
 #[track_caller]

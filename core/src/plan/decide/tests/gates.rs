@@ -1,8 +1,10 @@
 //! Tests that a gate without an answer fails the row that evaluates it, and that the adapter then writes
 //! nothing.
 
+use lifecycle_objects::failure::{FailReason, Failure};
+
 use super::situation::{LIVE, Situation, found, gate_failed, no_answer, nothing};
-use crate::decision::{Decision, FailReason, Failure};
+use crate::decision::Decision;
 use crate::outcome::GateAnswer::Holds;
 
 /// For each row and each of its gates: the row's number, the gate, and a situation in which that gate has no

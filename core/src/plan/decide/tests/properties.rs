@@ -1,10 +1,11 @@
 //! Tests that the decision function agrees with the text of the decision table for any input.
 
+use lifecycle_objects::failure::{FailReason, Failure};
+use lifecycle_objects::id::Generation;
 use proptest::prelude::*;
 
 use super::situation::{Live, Situation, gate_failed, no_answer};
-use crate::decision::{Decision, DisownReason, FailReason, Failure, NotYet, SkipReason, WaitReason};
-use crate::id::Generation;
+use crate::decision::{Decision, DisownReason, NotYet, SkipReason, WaitReason};
 use crate::outcome::GateAnswer;
 use crate::plan::decide::Rendered;
 use crate::row::Row;

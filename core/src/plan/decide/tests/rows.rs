@@ -1,10 +1,10 @@
 //! Tests each row by its number: its decision, and the gates that the table evaluates before it.
 
+use lifecycle_objects::failure::{FailReason, Failure};
+use lifecycle_objects::id::Generation;
+
 use super::situation::{LIVE, Situation, foreign, found, no_answer, nothing};
-use crate::decision::{
-    Decision, DisownReason, FailReason, Failure, NotYet, Resent, SkipReason, UpdateReason, VersionReason, WaitReason,
-};
-use crate::id::Generation;
+use crate::decision::{Decision, DisownReason, NotYet, Resent, SkipReason, UpdateReason, VersionReason, WaitReason};
 use crate::outcome::GateAnswer::{DoesNotHold, Holds};
 
 /// The gates that the table evaluates for a live version before it may be written.

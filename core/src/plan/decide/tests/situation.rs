@@ -1,11 +1,12 @@
 //! Situations for tests of the decision table: live versions, and prepared answers to the table's questions.
 
+use lifecycle_objects::failure::{FailReason, Failure};
+use lifecycle_objects::id::Generation;
+use lifecycle_objects::keys;
+use lifecycle_objects::observation::Version;
 use serde_json::json;
 
-use crate::decision::{Decision, FailReason, Failure, NotYet, Resent};
-use crate::id::Generation;
-use crate::keys;
-use crate::observation::Version;
+use crate::decision::{Decision, NotYet, Resent};
 use crate::outcome::GateAnswer;
 use crate::plan::decide::{Decided, Gate, Questions, Rendered, Seen, decide};
 

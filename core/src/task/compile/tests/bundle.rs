@@ -1,13 +1,13 @@
 //! Tests of the key `bundle`: what it compiles to, its defaults, and its mistakes.
 
 use jiff::{SignedDuration, Timestamp};
+use lifecycle_language::scope::Scope;
+use lifecycle_objects::id::GroupVersionKind;
 use serde_json::json;
 
 use super::{Surroundings, compile, compiled_task, rendered};
 use crate::bundle::policy::{Adoption, Delete, Policies, Reconcile, Update};
-use crate::id::GroupVersionKind;
 use crate::task::{Bundle, DiscoverBy, Manifest, Resource, Task, TransportKind};
-use lifecycle_language::scope::Scope;
 
 /// A task whose entry `set` has these lines below it.
 fn entry(lines: &str) -> String {

@@ -5,7 +5,6 @@ use serde_json::Value;
 use crate::destination::Destination;
 use crate::id::GroupVersionKind;
 use crate::observation::Version;
-use crate::task::PropagationPolicy;
 
 /// A write, or a short fenced sequence of writes, for one resource.
 ///
@@ -271,6 +270,18 @@ impl WriteErrorKind {
             Self::DeadlineExceeded => "look which server is slow; give an event more time only if none is",
         }
     }
+}
+
+/// Kubernetes' deletion propagation policies: what becomes of the dependents of a deleted object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum PropagationPolicy {
+    /// The API server deletes the object at once, and the dependents afterwards.
+    #[default]
+    Background,
+    /// The API server deletes the dependents, then the object.
+    Foreground,
+    /// The API server keeps the dependents.
+    Orphan,
 }
 
 #[cfg(test)]

@@ -121,11 +121,14 @@ fn encoding(claim: &Claim<'_>) -> String {
 }
 
 /// Joins texts so that different lists never give the same text.
-pub(crate) fn encode(fields: &[&str]) -> String {
+#[must_use]
+pub fn encode(fields: &[&str]) -> String {
     fields.iter().map(|field| format!("{}:{field},", field.len())).collect()
 }
 
-pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
+/// Writes bytes as hexadecimal digits in lower case.
+#[must_use]
+pub fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
         // Writing into a `String` cannot fail.
         let _ = write!(text, "{byte:02x}");

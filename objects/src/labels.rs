@@ -22,7 +22,8 @@ pub fn value_fault(value: &str) -> Option<&'static str> {
 }
 
 /// Whether a text is a DNS subdomain (RFC 1123), as the names of groups and of most objects.
-pub(crate) fn is_subdomain(text: &str) -> bool {
+#[must_use]
+pub fn is_subdomain(text: &str) -> bool {
     let is_label = |label: &str| {
         let at_end = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
         label.starts_with(at_end) && label.ends_with(at_end) && label.chars().all(|c| at_end(c) || c == '-')

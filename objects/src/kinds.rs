@@ -185,7 +185,8 @@ pub fn is_namespaced(kind: &GroupVersionKind) -> Option<bool> {
 
 /// Whether the `status` of a kind's objects is a subresource, so that the API server ignores it in other writes;
 /// false for an unknown kind.
-pub(super) fn has_status_subresource(kind: &GroupVersionKind) -> bool {
+#[must_use]
+pub fn has_status_subresource(kind: &GroupVersionKind) -> bool {
     is_namespaced(kind).is_some() && !has_no_status(kind)
 }
 

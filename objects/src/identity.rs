@@ -33,12 +33,14 @@ impl GroupKind {
     }
 
     /// Whether objects of this kind introduce a kind of their own.
-    pub(super) fn is_custom_resource_definition(&self) -> bool {
+    #[must_use]
+    pub fn is_custom_resource_definition(&self) -> bool {
         self.is("apiextensions.k8s.io", "CustomResourceDefinition")
     }
 
     /// Whether objects of this kind introduce the kinds that another API server serves.
-    pub(crate) fn is_api_service(&self) -> bool {
+    #[must_use]
+    pub fn is_api_service(&self) -> bool {
         self.is("apiregistration.k8s.io", "APIService")
     }
 
@@ -92,7 +94,8 @@ impl FromStr for GroupKind {
 }
 
 /// Whether a text can be a kind: the API server demands a DNS label, of which a kind may write letters in upper case.
-pub(super) fn is_kind(text: &str) -> bool {
+#[must_use]
+pub fn is_kind(text: &str) -> bool {
     let inner = |c: char| c.is_ascii_alphanumeric() || c == '-';
     let is_long = text.len() > 63;
     text.starts_with(|c: char| c.is_ascii_alphabetic()) && !text.ends_with('-') && text.chars().all(inner) && !is_long

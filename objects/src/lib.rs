@@ -1,0 +1,23 @@
+//! The vocabulary of objects: what one is called, where it lives, what was read of it, what is written to it, and how ready it is.
+//!
+//! Everything that reads or writes Kubernetes' objects shares these types: the clients, the set of a bundle, the planner and the
+//! sweeper. Nothing here knows tasks, expressions or events, and nothing does I/O.
+//!
+//! ```text
+//! id · destination ─▶ object_ref · identity ─▶ observation ─▶ write ─▶ failure
+//! keys · labels · proof ─▶ stamp            kinds            readiness
+//! ```
+
+pub mod destination;
+pub mod failure;
+pub mod id;
+pub mod identity;
+pub mod keys;
+pub mod kinds;
+pub mod labels;
+pub mod object_ref;
+pub mod observation;
+pub mod proof;
+pub mod readiness;
+pub mod stamp;
+pub mod write;
