@@ -13,10 +13,11 @@ pub mod router;
 
 use std::future::Future;
 
-use lifecycle_core::bundle::session::{Inspection, Members};
+use lifecycle_core::bundle::guard::Members;
 pub use lifecycle_kube::Deletion;
 use lifecycle_objects::destination::Destination;
 use lifecycle_objects::identity::Identity;
+use lifecycle_objects::inspection::Inspection;
 use lifecycle_objects::observation::{Query, Version};
 use lifecycle_objects::write::{PropagationPolicy, Target, UpdateMode, WriteError};
 use serde_json::Value;

@@ -20,6 +20,7 @@ pub mod conditions;
 pub mod departure;
 pub mod digest;
 pub mod draft;
+pub mod guard;
 pub mod member;
 pub mod order;
 pub mod parent;

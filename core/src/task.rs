@@ -16,12 +16,12 @@ use lifecycle_language::cel::Expression;
 use lifecycle_language::template::{Template, Tree};
 use lifecycle_objects::id::GroupVersionKind;
 use lifecycle_objects::identity::Identity;
+use lifecycle_objects::type_pattern::TypePattern;
 use lifecycle_objects::write::PropagationPolicy;
 use serde_json::Value;
 
 use crate::api_call::ApiCall;
 use crate::bundle::draft::Draft;
-use crate::bundle::order::managed::TypePattern;
 use crate::bundle::order::webhooks::ServiceName;
 use crate::bundle::policy::{Policies, Settings};
 use crate::bundle::ready::Rule;

@@ -1,16 +1,18 @@
 //! Tests of the guard before a deletion, with a real API server.
 
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use lifecycle_core::bundle::applyset::PART_OF;
-use lifecycle_core::bundle::session::{Inspection, Members};
+use lifecycle_core::bundle::guard::{Guard, Members};
 use lifecycle_e2e::fault::{Fault, When};
 use lifecycle_e2e::kube::{ControlPlane, TestNamespace, widgets};
 use lifecycle_e2e::{PATIENCE, await_condition, unique};
 use lifecycle_kube::{Cluster, ErrorKind, Fence, Settings, connect};
 use lifecycle_objects::identity::Identity;
+use lifecycle_objects::inspection::Inspection;
 use lifecycle_objects::object_ref::ObjectRef;
 use lifecycle_objects::write::PropagationPolicy;
 use serde_json::{Value, json};
@@ -25,6 +27,19 @@ async fn cluster(kubeconfig: &Path) -> Result<Cluster> {
 /// The set, of which these objects are the members.
 fn members(of: &[&Value]) -> Members {
     Members { set: SET.to_owned(), uids: of.iter().map(|object| Fence::of(object).uid().to_owned()).collect() }
+}
+
+/// The first object of others.
+async fn inspect(
+    cluster: &Cluster,
+    inspection: &Inspection,
+    members: &Members,
+) -> Result<Option<Identity>, lifecycle_kube::Error> {
+    let guard = Mutex::new(Guard::new(inspection, members));
+    let found = cluster
+        .search(inspection, |object| guard.lock().unwrap_or_else(PoisonError::into_inner).look_at(object))
+        .await?;
+    Ok(found.or_else(|| guard.into_inner().unwrap_or_else(PoisonError::into_inner).finish()))
 }
 
 fn instances(pattern: &str) -> Result<Inspection> {
@@ -74,7 +89,7 @@ impl World {
     async fn in_namespace(&self, members: &Members) -> Result<Option<Identity>> {
         let whole = self.whole_namespace();
         await_condition("every kind to be readable", PATIENCE, async || {
-            Ok(self.cluster.inspect(&whole, members).await?)
+            Ok(inspect(&self.cluster, &whole, members).await?)
         })
         .await
     }
@@ -99,7 +114,7 @@ async fn instance_of_others_is_found_in_any_namespace() -> Result<()> {
         // The pattern `*.SUFFIX` has every group discovered.
         let types = instances(pattern)?;
         let found =
-            await_condition("an answer", PATIENCE, async || Ok(world.cluster.inspect(&types, &members).await?));
+            await_condition("an answer", PATIENCE, async || Ok(inspect(&world.cluster, &types, &members).await?));
         assert_eq!(found.await?, None, "{pattern}: there is only a member");
     }
 
@@ -110,7 +125,7 @@ async fn instance_of_others_is_found_in_any_namespace() -> Result<()> {
         for (pattern, is_found) in patterns.iter().zip([true, true, false, false]) {
             let types = instances(pattern)?;
             let found =
-                await_condition("an answer", PATIENCE, async || Ok(world.cluster.inspect(&types, &members).await?));
+                await_condition("an answer", PATIENCE, async || Ok(inspect(&world.cluster, &types, &members).await?));
             assert_eq!(words(found.await?), is_found.then(|| expected.clone()), "{pattern}");
         }
         world.delete(&foreign).await?;
@@ -122,7 +137,7 @@ async fn instance_of_others_is_found_in_any_namespace() -> Result<()> {
 #[tokio::test]
 async fn absent_group_has_no_instances() -> Result<()> {
     let world = World::of(ControlPlane::shared().await?).await?;
-    assert_eq!(world.cluster.inspect(&instances("nowhere.example.com/*")?, &Members::default()).await?, None);
+    assert_eq!(inspect(&world.cluster, &instances("nowhere.example.com/*")?, &Members::default()).await?, None);
     Ok(())
 }
 
@@ -196,7 +211,7 @@ async fn broken_api_service_fails_every_inspection_that_it_could_hide_objects_fr
     ];
     for (inspection, fails) in cases {
         let name = format!("{inspection:?}");
-        match world.cluster.inspect(&inspection, &Members::default()).await {
+        match inspect(&world.cluster, &inspection, &Members::default()).await {
             Err(error) => {
                 assert!(fails, "{name}: {error}");
                 assert_eq!(error.kind, ErrorKind::Unavailable, "{name}: {error}");
@@ -227,19 +242,19 @@ async fn refused_list_fails_and_vanished_kind_is_empty() -> Result<()> {
         (404, ErrorKind::NotFound),
     ] {
         proxy.inject(list(), Fault::Status(status));
-        let error = through.inspect(&types, &members).await.err().context("it passed")?;
+        let error = inspect(&through, &types, &members).await.err().context("it passed")?;
         assert_eq!(error.kind, expected, "{status}, while the kind is still served: {error}");
         proxy.heal();
     }
-    assert_eq!(through.inspect(&types, &members).await?, None);
+    assert_eq!(inspect(&through, &types, &members).await?, None);
 
     // The kind is discovered once, and gone for every later request.
     proxy.inject(list(), Fault::Status(404));
     proxy.inject(When::method("GET").path(format!("/apis/{group}")).nth(2), Fault::Status(404));
-    assert_eq!(through.inspect(&types, &members).await?, None);
+    assert_eq!(inspect(&through, &types, &members).await?, None);
 
     let reader = world.namespace.user(&[]).await?;
-    let error = cluster(&reader.kubeconfig).await?.inspect(&types, &members).await.err().context("it passed")?;
+    let error = inspect(&cluster(&reader.kubeconfig).await?, &types, &members).await.err().context("it passed")?;
     assert_eq!(error.kind, ErrorKind::Forbidden, "{error}");
     assert!(error.message.ends_with(&format!("; allow to list widgets of API group `{group}`")), "{error}");
     world.delete(&member).await?;

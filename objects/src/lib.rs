@@ -8,10 +8,12 @@
 //! keys · labels · proof ─▶ stamp            kinds            readiness
 //! ```
 
+pub mod contents;
 pub mod destination;
 pub mod failure;
 pub mod id;
 pub mod identity;
+pub mod inspection;
 pub mod keys;
 pub mod kinds;
 pub mod labels;
@@ -20,4 +22,5 @@ pub mod observation;
 pub mod proof;
 pub mod readiness;
 pub mod stamp;
+pub mod type_pattern;
 pub mod write;

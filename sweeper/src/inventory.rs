@@ -14,11 +14,12 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use futures::{StreamExt as _, stream};
-use lifecycle_core::sweep::contents::is_event;
 use lifecycle_core::sweep::verdict::{identified, unclaimed};
 use lifecycle_core::sweep::{Candidate, Census, Container, Contents, Hold, KindPattern, Policy};
 use lifecycle_kube::{Error, ServedKind, UnreadGroup};
+use lifecycle_objects::contents::is_event;
 use lifecycle_objects::id::GroupVersionKind;
+use lifecycle_objects::identity::GroupKind;
 use lifecycle_objects::keys;
 use strsim::osa_distance;
 
@@ -321,7 +322,7 @@ pub async fn contents_now(objects: &impl Objects, container: Container, policy: 
 
 /// Whether Kubernetes can delete objects of this kind along with others, and their loss counts.
 fn can_go_along(served: &ServedKind) -> bool {
-    served.has_verbs(&["list", "delete"]) && !is_event(&served.kind)
+    served.has_verbs(&["list", "delete"]) && !is_event(&GroupKind::new(&served.kind.group, &served.kind.kind))
 }
 
 /// The name of the `CustomResourceDefinition` that the kind would have.

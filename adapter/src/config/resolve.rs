@@ -12,7 +12,6 @@ use lifecycle_config::diagnostics::Severity;
 use lifecycle_config::duration::{Units, parse_nanoseconds};
 use lifecycle_config::settings::Resolver;
 use lifecycle_core::api_call::{RetryBackoff, attempts};
-use lifecycle_language::template::Template;
 use lifecycle_objects::keys;
 use lifecycle_objects::labels::is_label_value;
 use lifecycle_objects::proof::Signer;

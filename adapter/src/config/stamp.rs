@@ -6,10 +6,10 @@
 use lifecycle_check::identity::shared_values;
 use lifecycle_config::diagnostics::{Diagnostic, Diagnostics, Severity};
 use lifecycle_config::settings::Resolver;
-use lifecycle_core::keys;
-use lifecycle_core::labels::is_label_value;
 use lifecycle_core::task::Task;
 use lifecycle_language::template::Template;
+use lifecycle_objects::keys;
+use lifecycle_objects::labels::is_label_value;
 
 use super::AdapterConfig;
 use super::resolve::not_a_label_value;

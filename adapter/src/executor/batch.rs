@@ -4,9 +4,9 @@
 //! anything else: the bundle has put what belongs one after the other into different batches.
 
 use futures::{StreamExt as _, stream};
-use lifecycle_core::bundle::session::{Inspection, Members};
-use lifecycle_kube::inspection::call;
+use lifecycle_core::bundle::guard::Members;
 use lifecycle_objects::identity::Identity;
+use lifecycle_objects::inspection::Inspection;
 use lifecycle_objects::write::{Command, Executed, WriteError};
 use tokio::time::Instant;
 
@@ -52,5 +52,5 @@ async fn inspect<T: Transport>(
     {
         return found;
     }
-    Err(deadline_exceeded(call(inspection)))
+    Err(deadline_exceeded(inspection.to_string()))
 }

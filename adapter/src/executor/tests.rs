@@ -5,9 +5,10 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use lifecycle_core::bundle::session::{Inspection, Members};
+use lifecycle_core::bundle::guard::Members;
 use lifecycle_objects::id::GroupVersionKind;
 use lifecycle_objects::identity::Identity;
+use lifecycle_objects::inspection::Inspection;
 use lifecycle_objects::observation::Version;
 use lifecycle_objects::write::{Disowning, UpdateMode};
 use serde_json::json;
@@ -79,7 +80,7 @@ impl Transport for Scripted {
     }
 
     async fn inspect(&self, inspection: &Inspection, members: &Members) -> Result<Option<Identity>, WriteError> {
-        let call = lifecycle_kube::inspection::call(inspection);
+        let call = inspection.to_string();
         self.enter("inspect", call.trim_start_matches("inspect ")).await?;
         self.store.inspect(inspection, members).await
     }

@@ -4,13 +4,14 @@
 //! server's message. The crate [`lifecycle_kube`] makes the calls; this module converts its types from and to
 //! core's, and reports each request to the adapter's metrics and to the supervisor of dependencies.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use lifecycle_core::bundle::session::{Inspection, Members};
+use lifecycle_core::bundle::guard::{Guard, Members};
 use lifecycle_core::merge_keys::equal_keys;
 use lifecycle_kube::{CallObserver, CallRecord, Client, Cluster, Error, ErrorKind, Fence, Form, Selector, Settings};
 use lifecycle_objects::destination::Destination;
 use lifecycle_objects::identity::Identity;
+use lifecycle_objects::inspection::Inspection;
 use lifecycle_objects::object_ref::ObjectRef;
 use lifecycle_objects::observation::{Query, QueryBy, Version};
 use lifecycle_objects::write::{PropagationPolicy, Target, UpdateMode, WriteError, WriteErrorKind};
@@ -93,7 +94,10 @@ impl Transport for KubernetesTransport {
     }
 
     async fn inspect(&self, inspection: &Inspection, members: &Members) -> Result<Option<Identity>, WriteError> {
-        self.cluster.inspect(inspection, members).await.map_err(write_error)
+        let guard = Mutex::new(Guard::new(inspection, members));
+        let look = |object: &Value| guard.lock().unwrap_or_else(PoisonError::into_inner).look_at(object);
+        let found = self.cluster.search(inspection, look).await.map_err(write_error)?;
+        Ok(found.or_else(|| guard.into_inner().unwrap_or_else(PoisonError::into_inner).finish()))
     }
 
     async fn create(&self, desired: &Value, _: &Destination) -> Result<Value, WriteError> {

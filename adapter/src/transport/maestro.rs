@@ -6,10 +6,11 @@
 
 use std::sync::Arc;
 
-use lifecycle_core::bundle::session::{Inspection, Members};
+use lifecycle_core::bundle::guard::Members;
 use lifecycle_maestro::{CallObserver, CallRecord, Maestro};
 use lifecycle_objects::destination::Destination;
 use lifecycle_objects::identity::Identity;
+use lifecycle_objects::inspection::Inspection;
 use lifecycle_objects::object_ref::ObjectRef;
 use lifecycle_objects::observation::{Query, QueryBy, Version};
 use lifecycle_objects::write::{PropagationPolicy, Target, UpdateMode, WriteError, WriteErrorKind};
@@ -91,7 +92,7 @@ impl Transport for MaestroTransport {
     }
 
     async fn inspect(&self, inspection: &Inspection, _: &Members) -> Result<Option<Identity>, WriteError> {
-        Err(bug(lifecycle_kube::inspection::call(inspection)))
+        Err(bug(inspection.to_string()))
     }
 
     async fn create(&self, desired: &Value, destination: &Destination) -> Result<Value, WriteError> {

@@ -28,11 +28,11 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
-use lifecycle_core::bundle::session::{Inspection, Members};
+use lifecycle_core::bundle::guard::{Guard, Members};
 use lifecycle_core::quantity::canonicalize;
-use lifecycle_kube::inspection::Dependents;
 use lifecycle_objects::destination::Destination;
 use lifecycle_objects::identity::Identity;
+use lifecycle_objects::inspection::Inspection;
 use lifecycle_objects::object_ref::ObjectRef;
 use lifecycle_objects::observation::{Query, QueryBy, Version};
 use lifecycle_objects::write::{PropagationPolicy, Target, UpdateMode, WriteError, WriteErrorKind};
@@ -337,10 +337,9 @@ impl Transport for MemoryTransport {
     /// The log of operations leaves inspections out, as it lists what is done about the objects of the task.
     async fn inspect(&self, inspection: &Inspection, members: &Members) -> Result<Option<Identity>, WriteError> {
         let state = self.state();
-        let mut dependents = Dependents::default();
-        let mut objects = state.objects.values();
-        let found = objects.find_map(|stored| dependents.take(inspection, members, &stored.object));
-        Ok(found.or_else(|| dependents.foreign(members)))
+        let mut guard = Guard::new(inspection, members);
+        let found = state.objects.values().find_map(|stored| guard.look_at(&stored.object));
+        Ok(found.or_else(|| guard.finish()))
     }
 
     async fn create(&self, desired: &Value, _: &Destination) -> Result<Value, WriteError> {

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use lifecycle_core::bundle::session::{Inspection, Members};
+use lifecycle_core::bundle::guard::Members;
 use lifecycle_objects::destination::Destination;
 use lifecycle_objects::identity::Identity;
+use lifecycle_objects::inspection::Inspection;
 use lifecycle_objects::observation::{Query, Version};
 use lifecycle_objects::write::{PropagationPolicy, Target, UpdateMode, WriteError};
 use serde_json::Value;

@@ -4,9 +4,10 @@
 //! `Invalid` if the destination has no transport. Loading a task checks its destinations, so that this failure
 //! is a bug.
 
-use lifecycle_core::bundle::session::{Inspection, Members};
+use lifecycle_core::bundle::guard::Members;
 use lifecycle_objects::destination::Destination;
 use lifecycle_objects::identity::Identity;
+use lifecycle_objects::inspection::Inspection;
 use lifecycle_objects::observation::{Query, Version};
 use lifecycle_objects::write::{PropagationPolicy, Target, UpdateMode, WriteError, WriteErrorKind};
 use serde_json::Value;

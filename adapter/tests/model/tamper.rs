@@ -7,9 +7,10 @@ use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
 use hyperfleet_adapter::transport::{Deletion, Transport};
-use lifecycle_core::bundle::session::{Inspection, Members};
+use lifecycle_core::bundle::guard::Members;
 use lifecycle_objects::destination::Destination;
 use lifecycle_objects::identity::Identity;
+use lifecycle_objects::inspection::Inspection;
 use lifecycle_objects::observation::{Query, QueryBy, Version};
 use lifecycle_objects::write::{PropagationPolicy, Target, UpdateMode, WriteError, WriteErrorKind};
 use serde_json::{Value, json};

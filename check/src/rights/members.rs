@@ -5,12 +5,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use lifecycle_core::bundle::order::managed::TypePattern;
 use lifecycle_core::bundle::policy::{Delete, Policy as _, Update};
 use lifecycle_core::task::{Bundle, Resource};
 use lifecycle_language::template::{Part, Tree};
 use lifecycle_objects::id::GroupVersionKind;
 use lifecycle_objects::kinds::is_namespaced;
+use lifecycle_objects::type_pattern::TypePattern;
 
 use super::Rights;
 use crate::manifests::kind;

@@ -11,10 +11,10 @@
 use std::collections::{BTreeMap, HashMap};
 
 use lifecycle_objects::identity::Identity;
+use lifecycle_objects::type_pattern::TypePattern;
 use serde_json::Value;
 
 use super::member::Rendered;
-use super::order::managed::TypePattern;
 
 /// Finds objects that are rendered more than once.
 #[must_use]

@@ -28,12 +28,13 @@ use std::sync::Arc;
 use jiff::SignedDuration;
 use lifecycle_objects::failure::{Failure, namespace_terminating};
 use lifecycle_objects::identity::{GroupKind, Identity};
+use lifecycle_objects::inspection::Inspection;
 use lifecycle_objects::observation::Version;
 use lifecycle_objects::write::Command;
 
 use super::checks::Inside;
+use super::guard::Members;
 use super::member::{Circumstances, Member, Rendered};
-use super::order::managed::TypePattern;
 use super::parent::Parent;
 use super::serving::serves_once;
 use super::siblings::Siblings;
@@ -56,25 +57,6 @@ pub enum Next {
     Inspect(Vec<Inspection>),
     /// Nothing: the pass is over.
     Done,
-}
-
-/// What has to be known before something is deleted that takes others' objects with it.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Inspection {
-    /// Whether there is an instance of these types, in any namespace, that is no member.
-    Instances(TypePattern),
-    /// Whether anything lives in this namespace that is no member, nor made by Kubernetes in every namespace.
-    Namespace(String),
-}
-
-/// The members of a bundle, as inspections have to know them.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Members {
-    /// The value of the label that members carry.
-    pub set: String,
-    /// The UIDs of the members that the pass found. Another object with the label is a copy. What members control goes with them
-    /// in any case.
-    pub uids: BTreeSet<String>,
 }
 
 /// What the lists of a bundle's kinds found.

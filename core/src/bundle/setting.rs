@@ -12,11 +12,11 @@ use lifecycle_objects::keys;
 use lifecycle_objects::object_ref::ObjectRef;
 use lifecycle_objects::observation::{Described, Version};
 use lifecycle_objects::stamp::Stamp;
+use lifecycle_objects::type_pattern::TypePattern;
 
 use super::applyset;
 use super::departure::Departure;
 use super::member::{Live, Owner};
-use super::order::managed::TypePattern;
 use super::policy::Policies;
 use super::ready::Rule;
 use super::siblings::Siblings;

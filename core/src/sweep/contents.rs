@@ -9,20 +9,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use lifecycle_objects::contents::{is_event, is_of_each_namespace};
 use lifecycle_objects::destination::Destination;
 use lifecycle_objects::id::GroupVersionKind;
+use lifecycle_objects::identity::GroupKind;
 use lifecycle_objects::object_ref::ObjectRef;
 
 use super::{Candidate, Policy};
-
-/// The objects that Kubernetes or `OpenShift` puts into each namespace, by group, kind and name.
-const OF_EACH_NAMESPACE: [(&str, &str, &[&str]); 4] = [
-    ("", "ServiceAccount", &["default", "builder", "deployer"]),
-    ("", "ConfigMap", &["kube-root-ca.crt", "openshift-service-ca.crt"]),
-    ("rbac.authorization.k8s.io", "RoleBinding", OF_OPENSHIFT),
-    ("authorization.openshift.io", "RoleBinding", OF_OPENSHIFT),
-];
-const OF_OPENSHIFT: &[&str] = &["system:deployers", "system:image-builders", "system:image-pullers"];
 
 /// What Kubernetes empties when it deletes an object.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,21 +37,6 @@ impl Container {
             _ => None,
         }
     }
-}
-
-/// Whether Kubernetes or `OpenShift` puts an object of this kind and name into each namespace.
-#[must_use]
-pub fn is_of_each_namespace(object: &ObjectRef) -> bool {
-    let ObjectRef { kind, name, .. } = object;
-    OF_EACH_NAMESPACE
-        .iter()
-        .any(|(group, of, names)| kind.group == *group && kind.kind == *of && names.contains(&name.as_str()))
-}
-
-/// Whether this is the kind of Events. Kubernetes itself deletes each after an hour, so nothing is lost with one.
-#[must_use]
-pub fn is_event(kind: &GroupVersionKind) -> bool {
-    kind.kind == "Event" && matches!(kind.group.as_str(), "" | "events.k8s.io")
 }
 
 /// The places in which labelled objects live, and the objects that own them.
@@ -127,7 +105,9 @@ impl Contents {
     pub fn add_content(&mut self, container: &Container, candidate: &Candidate, policy: &Policy) {
         let kind = &candidate.object.kind;
         let is_labelled = !candidate.adapter.is_empty() || candidate.is_disowned;
-        if !is_labelled && (is_of_each_namespace(&candidate.object) || is_event(kind)) {
+        if !is_labelled
+            && (is_of_each_namespace(&candidate.object) || is_event(&GroupKind::new(&kind.group, &kind.kind)))
+        {
             return;
         }
         let content = self.looked_into.entry(container.clone()).or_default();

@@ -10,6 +10,7 @@ use lifecycle_config::diagnostics::Severity;
 use lifecycle_config::settings::Resolver;
 use lifecycle_core::sweep::{KindPattern, Limits, Policy, Share};
 use lifecycle_maestro::config::{self as maestro, Place};
+use lifecycle_objects::contents::{METRICS, WRITTEN_BY_KUBERNETES};
 use lifecycle_objects::proof::Signer;
 use lifecycle_service::files;
 use lifecycle_service::logging::Output;
@@ -36,12 +37,15 @@ const MAESTRO: Place = Place { key: "maestro", severity: Severity::Error, conseq
 /// A UUID as the API writes it.
 const UUID: &str = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}";
 
-/// The kinds that Kubernetes' own controllers write, some of them with the labels of another object.
-const EXCLUDED: [&str; 5] =
-    ["core/Endpoints", "discovery.k8s.io/EndpointSlice", "core/Event", "events.k8s.io/Event", "metrics.k8s.io/*"];
-
 /// The namespace of the pod, where Kubernetes mounts the service account.
 const POD_NAMESPACE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
+
+/// The kinds that are not looked at, where the file says nothing else.
+fn excluded() -> Vec<String> {
+    let group = |group: &'static str| if group.is_empty() { "core" } else { group };
+    let written = WRITTEN_BY_KUBERNETES.iter().map(|(of, kind)| format!("{}/{kind}", group(of)));
+    written.chain([format!("{METRICS}/*")]).collect()
+}
 
 /// Checks the values and applies the defaults; `None` if the pattern of ids is no regular expression.
 pub(super) fn resolve(spec: SweeperSpec, mut resolver: Resolver<'_>) -> Option<Config> {
@@ -76,7 +80,6 @@ pub(super) fn resolve(spec: SweeperSpec, mut resolver: Resolver<'_>) -> Option<C
     if let Err(error) = &resource_id {
         r.error("resource_id_pattern", format!("is no regular expression: {error}"), None);
     }
-    let excluded = || EXCLUDED.map(str::to_owned).to_vec();
     let grace = r.duration("grace", spec.grace.as_deref(), 30 * MINUTE);
     let min_age = r.duration("min_age", spec.min_age.as_deref(), HOUR);
     let cluster_scoped = patterns(r, "kinds.cluster_scoped", &spec.kinds.cluster_scoped);

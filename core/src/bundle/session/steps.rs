@@ -7,12 +7,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use lifecycle_objects::identity::GroupKind;
+use lifecycle_objects::inspection::Inspection;
 use lifecycle_objects::keys;
+use lifecycle_objects::type_pattern::TypePattern;
 use serde_json::Value;
 
-use super::Inspection;
 use crate::bundle::member::Member;
-use crate::bundle::order::managed::{ManagedTypes, TypePattern};
+use crate::bundle::order::managed::ManagedTypes;
 use crate::bundle::order::webhooks::{Services, called_by};
 use crate::bundle::order::{Place, Wave, waves};
 use crate::bundle::setting::Setting;

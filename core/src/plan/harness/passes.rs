@@ -4,6 +4,7 @@
 use lifecycle_language::scope::Scope;
 use lifecycle_objects::id::Generation;
 use lifecycle_objects::identity::Identity;
+use lifecycle_objects::inspection::Inspection;
 use lifecycle_objects::keys;
 use lifecycle_objects::object_ref::ObjectRef;
 use lifecycle_objects::observation::Described as _;
@@ -12,7 +13,6 @@ use serde_json::{Value, json};
 
 use super::store::Store;
 use crate::bundle::applyset::PART_OF;
-use crate::bundle::session::Inspection;
 use crate::outcome::Outcome;
 use crate::plan::bundle::{BundleAnswer, BundleStep};
 use crate::plan::{Next, Planner, Read, Write};

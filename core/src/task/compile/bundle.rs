@@ -10,13 +10,13 @@ use lifecycle_objects::id::{Generation, GroupVersionKind};
 use lifecycle_objects::identity::GroupKindError;
 use lifecycle_objects::labels::is_subdomain;
 use lifecycle_objects::stamp::Stamp;
+use lifecycle_objects::type_pattern::TypePattern;
 use serde_json::{Value, json};
 
 use super::check::{Checker, Key, Place};
 use super::manifest::{Written, read, tree};
 use crate::bundle::draft::Draft;
 use crate::bundle::member::Rendered;
-use crate::bundle::order::managed::TypePattern;
 use crate::bundle::order::webhooks::called_by;
 use crate::bundle::policy::{self, Policies, Policy, Settings};
 use crate::bundle::prepare::{Source, prepare};

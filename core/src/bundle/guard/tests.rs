@@ -57,29 +57,7 @@ fn objects_of_others_that_would_go_are_foreign() {
     ];
     for (inspection, object, expected) in cases {
         let found = foreign(inspection, &members("one"), &object).map(|it| it.to_string());
-        assert_eq!(found.as_deref(), expected, "{}: {object}", call(inspection));
-    }
-}
-
-#[test]
-fn unread_group_matters_if_the_inspection_could_cover_its_kinds() {
-    let namespace = Inspection::Namespace("team".to_owned());
-    let cases = [
-        (instances("example.com/Widget"), "example.com", true, Some("example.com")),
-        (instances("example.com/*"), "example.com", true, Some("example.com")),
-        (instances("example.com/*"), "other.example.com", false, Some("example.com")),
-        (instances("*.example.com/Widget"), "other.example.com", true, None),
-        (instances("*.example.com/Widget"), "example.com", false, None),
-        (instances("*/Widget"), "example.com", true, None),
-        (instances("*/*"), "", false, None),
-        (namespace.clone(), "", true, None),
-        (namespace.clone(), "example.com", true, None),
-        (namespace, "metrics.k8s.io", false, None),
-    ];
-    for (inspection, group, expected, only) in cases {
-        let name = call(&inspection);
-        assert_eq!(could_cover(&inspection, group), expected, "{name}: {group}");
-        assert_eq!(only_group(&inspection), only, "{name}");
+        assert_eq!(found.as_deref(), expected, "{inspection}: {object}");
     }
 }
 
@@ -105,9 +83,8 @@ fn what_a_member_controls_is_not_foreign_at_any_number_of_removes() {
         (vec![child, object("example.com/v1", "Widget", "team", "free", None)], Some("free")),
     ];
     for (objects, expected) in cases {
-        let mut dependents = Dependents::default();
-        let found = objects.iter().find_map(|object| dependents.take(&widgets, &members, object));
-        let found = found.or_else(|| dependents.foreign(&members));
+        let mut guard = Guard::new(&widgets, &members);
+        let found = objects.iter().find_map(|object| guard.look_at(object)).or_else(|| guard.finish());
         assert_eq!(found.as_ref().map(|it| &*it.name), expected, "{objects:?}");
     }
 }
