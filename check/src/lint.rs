@@ -9,7 +9,9 @@
 mod adoption;
 mod api_away;
 mod bare_objects;
+mod clocks;
 mod comparisons;
+mod conditional_members;
 mod controllers;
 mod credentials;
 mod defaulted_names;
@@ -101,6 +103,8 @@ pub fn lint(task: &Task, document: &Document) -> Diagnostics {
     lost_data::lint(&mut linter);
     unread_policies::lint(&mut linter);
     defaulted_names::lint(&mut linter);
+    conditional_members::lint(&mut linter);
+    clocks::lint(&mut linter);
     if reports::anything_is_sent(&mut linter) {
         reports::lint_unmet(&mut linter);
         status::lint(&mut linter);

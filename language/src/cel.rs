@@ -28,6 +28,7 @@ mod lists;
 mod node;
 mod null_tests;
 mod readings;
+mod shown;
 mod summary;
 mod syntax;
 #[cfg(test)]
@@ -322,6 +323,18 @@ impl Expression {
     pub fn member_paths(&self) -> Vec<Vec<&str>> {
         let paths = self.parsed.paths.get_or_init(|| readings::paths(&self.parsed.tree));
         paths.iter().map(readings::Path::keys).collect()
+    }
+
+    /// The paths whose values it can return, whole, in part or within a text: without those that it only compares or measures.
+    #[must_use]
+    pub fn shown_paths(&self) -> Vec<Vec<String>> {
+        shown::paths(&self.parsed.tree)
+    }
+
+    /// Whether its result is the time of the event, or is computed from it so that each event has another.
+    #[must_use]
+    pub fn shows_clock(&self) -> bool {
+        shown::has_clock(&self.parsed.tree)
     }
 
     /// Its tests for the presence of a field of the API that may be null, which are true for null.

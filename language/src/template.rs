@@ -34,6 +34,7 @@ use self::check::Findings;
 use crate::resource_reads::ResourceReads;
 use crate::scope::Scope;
 
+mod branches;
 mod check;
 mod confined;
 mod functions;
@@ -45,6 +46,7 @@ mod tree;
 mod url;
 mod yaml_scalar;
 
+pub use self::branches::Branch;
 pub use self::confined::Unconfined;
 pub use self::url::UrlTemplate;
 
@@ -215,6 +217,12 @@ impl Template {
     #[must_use]
     pub fn has_branch(&self) -> bool {
         self.findings().has_branch
+    }
+
+    /// The parts of the template that a condition or a loop decides.
+    #[must_use]
+    pub fn branches(&self) -> Vec<Branch> {
+        check::parse(&self.source).map_or_else(|_| Vec::new(), |parsed| branches::branches(&parsed.main))
     }
 
     /// Whether the template calls the function `now`; `{{ .now }}` is a variable.

@@ -4,9 +4,9 @@
 use std::collections::BTreeSet;
 
 use lifecycle_config::document::Path;
-use lifecycle_core::task::{ParamSource, Resource};
+use lifecycle_core::task::{ParamSource, Resource, Task};
 
-use super::credentials::{constant, value_path};
+use super::credentials::{Constant, constant, value_path};
 use super::secrets::manifests;
 use super::{Linter, resources};
 
@@ -25,17 +25,7 @@ pub(super) fn lint(linter: &mut Linter<'_>) {
 }
 
 fn warn(linter: &mut Linter<'_>, at: &Path, resource: &Resource, root: &str) {
-    let task = linter.task;
-    let Some(constant) = constant(task, root, &mut BTreeSet::new()) else { return };
-    let Some(path) = value_path(task, constant.param) else { return };
-    let is_answer = path.first().is_some_and(|root| {
-        let is_call = |source: &ParamSource| matches!(source, ParamSource::ApiCall(_));
-        task.params.iter().any(|param| param.name == *root && is_call(&param.source))
-            || task.preconditions.iter().any(|precondition| precondition.name == *root)
-    });
-    if !is_answer {
-        return;
-    }
+    let Some(constant) = in_place_of_answer(linter.task, root) else { return };
     let effect = match resource.bundle {
         Some(_) => "the bundle deletes the object that has the value in its name, with its data",
         None => "another object is created, and the first one is nobody's",
@@ -46,4 +36,16 @@ fn warn(linter: &mut Linter<'_>, at: &Path, resource: &Resource, root: &str) {
     );
     let help = "name the object after `event.id`, or remove the constant: then such an event fails";
     linter.warn(at, message, help.to_owned());
+}
+
+/// The constant that a variable has in place of a value of the API's answer.
+pub(super) fn in_place_of_answer<'t>(task: &'t Task, variable: &str) -> Option<Constant<'t>> {
+    let constant = constant(task, variable, &mut BTreeSet::new())?;
+    let path = value_path(task, constant.param)?;
+    let is_answer = path.first().is_some_and(|root| {
+        let is_call = |source: &ParamSource| matches!(source, ParamSource::ApiCall(_));
+        task.params.iter().any(|param| param.name == *root && is_call(&param.source))
+            || task.preconditions.iter().any(|precondition| precondition.name == *root)
+    });
+    is_answer.then_some(constant)
 }

@@ -9,7 +9,7 @@ use lifecycle_objects::id::GroupVersionKind;
 use lifecycle_objects::keys;
 use lifecycle_objects::kinds;
 
-use super::{Linter, resources};
+use super::{Linter, clocks, resources};
 use crate::written::{is_same, metadata, namespace};
 
 pub(super) fn lint(linter: &mut Linter<'_>) {
@@ -78,7 +78,7 @@ fn mismatch(resource: &Resource) -> Option<(Vec<&str>, String)> {
 /// Warns of a discovery by a name with the time in it, which differs on each event.
 fn clock(linter: &mut Linter<'_>, path: &Path, resource: &Resource) {
     let DiscoverBy::Name(name) = &resource.discovery.by else { return };
-    if name.reads_clock() || name.variables().contains("now") {
+    if clocks::shows(linter.task, name) {
         let name = &resource.name;
         let message = format!(
             "reads the clock: what one event creates, the next does not find, and `{name}` is created each time"

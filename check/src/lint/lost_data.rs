@@ -43,7 +43,7 @@ pub(super) fn lint(linter: &mut Linter<'_>) {
 }
 
 /// What goes with an object of a kind, in words; `with_others` tells whether kinds count that take other objects along.
-fn loss(group: &str, kind: &str, with_others: bool) -> Option<&'static str> {
+pub(super) fn loss(group: &str, kind: &str, with_others: bool) -> Option<&'static str> {
     match (group, kind) {
         ("", "PersistentVolumeClaim") => Some("its data"),
         ("", "PersistentVolume") => Some("the only reference to its data"),

@@ -9,7 +9,6 @@ use std::collections::BTreeSet;
 use lifecycle_config::document::Path;
 use lifecycle_core::sensitive;
 use lifecycle_core::task::{Manifest, Param, ParamSource, PayloadNode, PayloadSource, Resource};
-use lifecycle_language::cel::Expression;
 use lifecycle_language::secrets::SecretPaths;
 use lifecycle_language::template::{Part, Template, Tree};
 use serde_json::Value;
@@ -25,7 +24,7 @@ pub(super) fn lint(linter: &mut Linter<'_>) {
     let secrets = sensitive::secret_paths(task);
     undecided(linter, &secrets);
     for object in linter.manifests().iter() {
-        literal(linter, object);
+        password(linter, object);
         shown_by_manifest(linter, &secrets, object);
     }
     if secrets.is_empty() {
@@ -69,17 +68,28 @@ fn undecided(linter: &mut Linter<'_>, secrets: &SecretPaths) {
     }
 }
 
-/// Warns of a password that a ConfigMap writes as a constant.
-fn literal(linter: &mut Linter<'_>, object: &WrittenObject<'_>) {
+/// Warns of a password that a ConfigMap writes: as a constant, or from a param that is not said to be no secret.
+fn password(linter: &mut Linter<'_>, object: &WrittenObject<'_>) {
     let tree = &object.tree;
     let Part::Literal(Value::String(kind)) = tree.part(&["kind"]) else { return };
-    let Part::Literal(Value::Object(data)) = tree.part(&["data"]) else { return };
-    let is_password = |key: &&String| {
+    if kind != "ConfigMap" {
+        return;
+    }
+    let written = tree.keep(&[&["data"]]).specimen();
+    let is_password = |key: &String| {
         let key = key.to_lowercase();
         ["password", "passwd", "passphrase"].iter().any(|word| key.ends_with(word))
     };
-    let is_text = |key: &&String| data[*key].as_str().is_some_and(|text| !text.is_empty());
-    if let Some(key) = data.keys().filter(|_| kind == "ConfigMap").filter(is_password).find(is_text) {
+    let is_open = |key: &String, value: &Value| {
+        let is_template = matches!(tree.part(&["data", key]), Part::Template(_));
+        let place = format!("data.{key}");
+        let mut reads = object.variables().into_iter().filter(|(_, at)| *at == place).map(|(variable, _)| variable);
+        let is_said =
+            |variable: String| linter.task.params.iter().any(|it| it.name == variable && it.sensitive.is_some());
+        value.as_str().is_some_and(|text| !text.is_empty()) && (!is_template || reads.any(|it| !is_said(it)))
+    };
+    let mut data = written.get("data").and_then(Value::as_object).into_iter().flatten();
+    if let Some((key, _)) = data.find(|(key, value)| is_password(key) && is_open(key, value)) {
         let message = format!("a ConfigMap shows the credential `{key}` to everybody who may read it");
         let at = object.at(linter.document, &Path::root());
         linter.warn(&at, message, "put it into a Secret, and take the value from a param".to_owned());
@@ -88,7 +98,10 @@ fn literal(linter: &mut Linter<'_>, object: &WrittenObject<'_>) {
 
 pub(super) fn manifests<'t>(path: &Path, resource: &'t Resource) -> Vec<(Path, &'t Manifest)> {
     match &resource.bundle {
-        Some(bundle) => bundle.manifests.iter().map(|it| (path.key("bundle").key("manifests"), it)).collect(),
+        Some(bundle) => {
+            let list = path.key("bundle").key("manifests");
+            bundle.manifests.iter().enumerate().map(|(index, manifest)| (list.index(index), manifest)).collect()
+        }
         None => vec![(path.key("manifest"), &resource.manifest)],
     }
 }
@@ -141,24 +154,12 @@ fn reported(node: &PayloadNode, secrets: &SecretPaths) -> Option<String> {
         PayloadNode::List(nodes) => nodes.iter().find_map(|node| reported(node, secrets)),
         PayloadNode::Map(entries) => entries.iter().find_map(|(_, node)| reported(node, secrets)),
         PayloadNode::Lookup { source: PayloadSource::Field(path), .. } => describe(&path.prefix(), secrets),
-        // What an expression makes of a secret is mostly whether it is there.
+        // Whether a secret is there is none.
         PayloadNode::Lookup { source: PayloadSource::Expression(expression), .. } => {
-            let paths = expression.member_paths();
-            let path = paths.iter().find(|path| secrets.touch(path))?;
-            let source = expression.source();
-            let is_shown = source == path.join(".")
-                || expression.is_path()
-                || is_guarded_path(expression)
-                || ["toJson(", "string("].iter().any(|call| source.contains(call));
-            describe(path, secrets).filter(|_| is_shown)
+            let shown = expression.shown_paths();
+            shown.iter().find_map(|path| describe(&path.iter().map(String::as_str).collect::<Vec<_>>(), secrets))
         }
     }
-}
-
-/// Whether an expression is a path with a constant for its absence, such as `cluster.?token.orValue('')`.
-fn is_guarded_path(expression: &Expression) -> bool {
-    let source = expression.source();
-    source.ends_with(')') && source.matches(".orValue(").count() == 1 && !source.contains(char::is_whitespace)
 }
 
 /// The secret that a template renders.

@@ -4,7 +4,7 @@
 use lifecycle_config::document::Path;
 use lifecycle_core::bundle::policy::Settings;
 use lifecycle_core::task::Resource;
-use lifecycle_language::template::{Part, Tree};
+use lifecycle_language::template::Tree;
 use serde_json::Value;
 
 use super::secrets::manifests;
@@ -17,10 +17,10 @@ pub(super) fn lint(linter: &mut Linter<'_>) {
     for (path, resource) in resources(linter.task) {
         for (at, manifest) in manifests(&path, resource) {
             for tree in manifest.structures() {
-                for (key, value) in literals(&tree, "annotations") {
+                for (key, value) in entries(&tree, "annotations") {
                     annotation(linter, &at, resource, &key, &value);
                 }
-                for (key, _) in literals(&tree, "labels").into_iter().filter(|(key, _)| policy(key).is_some()) {
+                for (key, _) in entries(&tree, "labels").into_iter().filter(|(key, _)| policy(key).is_some()) {
                     let message = format!("nobody reads the label `{key}`: the policies of an object are annotations");
                     linter.warn(&at, message, cure(resource, policy(&key).unwrap_or_default()));
                 }
@@ -62,12 +62,9 @@ fn policy(key: &str) -> Option<&'static str> {
     Settings::NAMES.into_iter().find(|name| *name == written)
 }
 
-/// The entries of a mapping of the metadata that has no templates.
-fn literals(tree: &Tree, of: &str) -> Vec<(String, Value)> {
-    match tree.part(&["metadata", of]) {
-        Part::Literal(Value::Object(entries)) => {
-            entries.iter().map(|(key, value)| (key.clone(), value.clone())).collect()
-        }
-        Part::Literal(_) | Part::Template(_) | Part::Absent | Part::Uncertain => Vec::new(),
-    }
+/// The entries of a mapping of the metadata whose keys are no templates. A value may be one.
+fn entries(tree: &Tree, of: &str) -> Vec<(String, Value)> {
+    let written = tree.keep(&[&["metadata", of]]).specimen();
+    let entries = written.pointer(&format!("/metadata/{of}")).and_then(Value::as_object).cloned();
+    entries.into_iter().flatten().filter(|(key, _)| !key.contains("{{")).collect()
 }

@@ -51,7 +51,7 @@ impl Origin {
 }
 
 /// Collects the paths that a pipeline reads; returns whether it reads nothing else.
-fn collect(pipe: &PipeNode, at_root: bool, paths: &mut BTreeSet<String>) -> bool {
+pub(super) fn collect(pipe: &PipeNode, at_root: bool, paths: &mut BTreeSet<String>) -> bool {
     let mut arguments = pipe.commands.iter().flat_map(|command| &command.args);
     arguments.all(|argument| collect_expression(argument, at_root, paths))
 }

@@ -101,6 +101,12 @@ fn check_warns_of_policies_that_nobody_reads() {
         ),
         ("a label", bundle("", "", &with("labels", "hyperfleet.io/delete-policy: orphan")), ours),
         ("another annotation", bundle("", "", &with("annotations", "example.com/owner: me")), ""),
+        (
+            "one beside a template",
+            entry("", &with("annotations", "hyperfleet.io/delete-policy: orphan, a: '{{ .clusterId }}'"), ""),
+            gate,
+        ),
+        ("a template", entry("", &with("annotations", "hyperfleet.io/delete-policy: '{{ .clusterId }}'"), ""), gate),
     ];
     for (name, text, expected) in cases {
         let found = about(&text, "nobody reads");
@@ -128,6 +134,38 @@ fn check_warns_of_names_behind_a_constant() {
     ];
     for (name, text, expected) in cases {
         let found = about(&text, "the name or namespace of an object");
+        assert!(found.contains(expected) && found.is_empty() == expected.is_empty(), "{name}: {found}");
+    }
+}
+
+#[test]
+fn check_warns_of_members_with_data_behind_a_constant() {
+    let text = |condition: &str, kind: &str| {
+        let object = format!("apiVersion: v1\n          kind: {kind}\n          metadata: {{name: a, namespace: n}}");
+        format!(
+            "resources:\n  - name: x\n    bundle:\n      manifests:\n        - |\n          {{{{ {condition} }}}}\n          {object}\n          \
+             {{{{ else }}}}\n          ---\n          {{{{ end }}}}\n"
+        )
+    };
+    let task = |source: &str, condition: &str, kind: &str| {
+        format!("{BEFORE}  - {{name: tier, source: {source}}}\n{}", text(condition, kind))
+    };
+    let (gold, claim) = ("if eq .tier \"gold\"", "PersistentVolumeClaim");
+    let cases = [
+        ("a claim", task("cluster.spec.tier, default: a", gold, claim), "write `required: true` at `tier`"),
+        ("a namespace", task("cluster.spec.tier, default: a", gold, "Namespace"), "every object in it with it"),
+        (
+            "a constant of an expression",
+            task("{expression: \"cluster.?spec.?tier.orValue('a')\"}", "with .tier", claim),
+            "can delete the object, and its data with it",
+        ),
+        ("a map", task("cluster.spec.tier, default: a", gold, "ConfigMap"), ""),
+        ("no constant", task("cluster.spec.tier, required: true", gold, claim), ""),
+        ("a constant of the event", task("event.tier, default: a", gold, claim), ""),
+        ("another condition", task("cluster.spec.tier, default: a", "if .clusterId", claim), ""),
+    ];
+    for (name, text, expected) in cases {
+        let found = about(&text, "decides whether the bundle has");
         assert!(found.contains(expected) && found.is_empty() == expected.is_empty(), "{name}: {found}");
     }
 }
@@ -195,4 +233,49 @@ fn finished_job_with_a_time_to_live_is_created_again_beside_a_gate_of_the_living
         let found = about(&entry("", job, gates), "the entry has no memory");
         assert_eq!(!found.is_empty(), is_warned, "{gates}: {found}");
     }
+}
+
+#[test]
+fn check_warns_of_members_that_show_the_time() {
+    let with = |value: &str| MAP.replace("namespace: n", &format!("namespace: n, annotations: {{a: '{value}'}}"));
+    let param = |source: &str| format!("  - {{name: at, source: {source}}}\n");
+    let text = |at: &str| {
+        format!(
+            "{BEFORE}resources:\n  - name: x\n    bundle:\n      manifests:\n        - |\n          apiVersion: v1\n          kind: ConfigMap\n          \
+             metadata: {{name: a, namespace: n}}\n          data:\n            {at}\n"
+        )
+    };
+    let once = "      policies: {reconcile: once}\n";
+    let of_once = with("{{ .now }}").replace("annotations: {", "annotations: {hyperfleet.io/reconcile-policy: once, ");
+    let cases = [
+        ("the variable", bundle("", "", &with("{{ .now }}")), "shows the time in `{{ .now }}`"),
+        ("the function", bundle("", "", &with("{{ now }}")), "shows the time"),
+        ("to the second", bundle("", "", &with("{{ now | date \"20060102-150405\" }}")), "shows the time"),
+        ("a day", bundle("", "", &with("{{ now | date \"2006-01-02\" }}")), ""),
+        ("a param", bundle(&param("{expression: now()}"), "", &with("{{ .at }}")), "in `{{ .at }}`"),
+        ("a test of it", bundle(&param("{expression: \"now() > 'a'\"}"), "", &with("{{ .at }}")), ""),
+        ("a time of the API", bundle(&param("cluster.updated_time"), "", &with("{{ .at }}")), ""),
+        ("a text", text("a: {{ .now }}"), "shows the time"),
+        (
+            "a text beside a branch",
+            text("{{ if .clusterId }}a: b{{ end }}\n            c: {{ .now }}"),
+            "shows the time",
+        ),
+        ("a condition", text("{{ if gt .now .clusterId }}a: b{{ end }}"), ""),
+        ("a set that is written once", bundle("", once, &with("{{ .now }}")), ""),
+        ("an object that is written once", bundle("", "", &of_once), ""),
+        ("an entry", entry("", &with("{{ .now }}"), ""), ""),
+    ];
+    for (name, text, expected) in cases {
+        let found = about(&text, "shows the time");
+        assert!(found.contains(expected) && found.is_empty() == expected.is_empty(), "{name}: {found}");
+    }
+}
+
+#[test]
+fn check_warns_of_a_discovery_by_the_time_of_a_param() {
+    let params = "  - {name: at, source: {expression: \"'a-' + now()\"}}\n";
+    let task = entry(params, MAP, "").replace("by_name: a", "by_name: '{{ .at }}'");
+    assert!(about(&task, "reads the clock").contains("`x` is created each time"), "{task}");
+    assert_eq!(about(&entry(params, MAP, ""), "reads the clock"), "");
 }

@@ -99,6 +99,20 @@ fn check_warns_of_secrets_that_everybody_may_read() {
             task(sensitive, &quiet, &payload("{expression: \"has(cluster.spec) ? 'a' : 'b'\"}")),
             "",
         ),
+        (
+            "a format",
+            task("", &quiet, &payload("{expression: \"'t=%s'.format([token])\"}")),
+            "`token` is a secret, and the payload `p` sends it",
+        ),
+        ("a sum", task("", &quiet, &payload("{expression: \"'t=' + token\"}")), "the payload `p` sends it"),
+        ("a list", task("", &quiet, &payload("{expression: \"[token, 'a'].join(',')\"}")), "the payload `p` sends it"),
+        (
+            "the whole answer",
+            task(sensitive, &quiet, &payload("{expression: \"{'cluster': cluster}\"}")),
+            "`cluster` has a secret within it",
+        ),
+        ("its length", task("", &quiet, &payload("{expression: \"token.size()\"}")), ""),
+        ("a choice by it", task("", &quiet, &payload("{expression: \"token == 'a' ? cluster.name : 'b'\"}")), ""),
         ("whether it is there", task("", &quiet, &payload("{expression: \"token != '' ? 'True' : 'False'\"}")), ""),
         (
             "a line of the log that has it within",
@@ -209,4 +223,30 @@ fn check_warns_of_a_credential_of_the_api_that_nobody_calls_secret() {
     }
     let secret = object("Secret", &format!("{NAMED}, stringData: {{password: hunter2}}"));
     assert!(!lints(&task("", &secret, "")).to_string().contains(shown));
+}
+
+#[test]
+fn check_warns_of_a_password_in_a_config_map() {
+    let map = |data: &str| object("ConfigMap", &format!("{NAMED}, data: {{{data}}}"));
+    let public = "  - {name: hint, source: cluster.hint, sensitive: false}\n";
+    let cases = [
+        ("a constant", "", map("password: hunter2"), "the credential `password`"),
+        (
+            "one beside a template",
+            "",
+            map("password: hunter2, tier: '{{ .cluster.tier }}'"),
+            "the credential `password`",
+        ),
+        ("a value of the API", "", map("dbPassword: '{{ .cluster.spec.pw }}'"), "the credential `dbPassword`"),
+        ("what is said to be no secret", public, map("password: '{{ .hint }}'"), ""),
+        ("another key", "", map("policy: '{{ .cluster.tier }}'"), ""),
+        ("an empty one", "", map("password: '', tier: '{{ .cluster.tier }}'"), ""),
+        ("a Secret", "", object("Secret", &format!("{NAMED}, stringData: {{password: hunter2}}")), ""),
+    ];
+    for (name, params, object, expected) in cases {
+        let found = lints(&task(params, &object, ""));
+        let found: String =
+            found.all().iter().map(|it| it.message.clone()).filter(|it| it.contains("a ConfigMap shows")).collect();
+        assert!(found.contains(expected) && found.is_empty() == expected.is_empty(), "{name}: {found}");
+    }
 }
