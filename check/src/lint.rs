@@ -7,6 +7,7 @@
 //! whatever the lints find.
 
 mod adoption;
+mod answer_fields;
 mod api_away;
 mod bare_objects;
 mod clocks;
@@ -17,11 +18,14 @@ mod credentials;
 mod defaulted_names;
 mod deletion_order;
 mod deletions;
+mod dependents;
 mod discovery;
 mod discovery_reads;
 mod disowning;
 mod ended_deletions;
+mod ended_reports;
 mod gates;
+mod gone_first;
 mod kept;
 mod known_kinds;
 mod labels;
@@ -31,6 +35,7 @@ mod names;
 mod namespaces;
 mod nested;
 mod objects_gone;
+mod operators;
 mod outlives;
 mod owners;
 mod patches;
@@ -46,6 +51,7 @@ mod set_twice;
 mod status;
 mod success_only;
 mod unguarded;
+mod unobserved;
 mod unread_policies;
 mod variation;
 mod versions;
@@ -73,7 +79,9 @@ pub fn lint(task: &Task, document: &Document) -> Diagnostics {
     gates::lint(&mut linter);
     deletions::lint(&mut linter);
     ended_deletions::lint(&mut linter);
+    gone_first::lint(&mut linter);
     comparisons::lint(&mut linter);
+    answer_fields::lint(&mut linter);
     quantities::lint(&mut linter);
     server_set::lint(&mut linter);
     adoption::lint(&mut linter);
@@ -92,6 +100,8 @@ pub fn lint(task: &Task, document: &Document) -> Diagnostics {
     owners::lint(&mut linter);
     nested::lint(&mut linter);
     kept::lint(&mut linter);
+    operators::lint(&mut linter);
+    dependents::lint(&mut linter);
     outlives::lint(&mut linter);
     scopes::lint(&mut linter);
     ready_rules::lint(&mut linter);

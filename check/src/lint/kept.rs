@@ -51,9 +51,6 @@ fn lint_instances(linter: &mut Linter<'_>, path: &Path, bundle: &Bundle) {
 
 /// Notes types that stay without their operator, and that the guard does not look at.
 fn lint_types(linter: &mut Linter<'_>, path: &Path, bundle: &Bundle) {
-    let is_workload = |object: &&KnownObject| {
-        ["Deployment", "StatefulSet", "DaemonSet"].contains(&object.identity.kind.kind.as_str())
-    };
     let Some(operator) = bundle.known.iter().filter(is_workload).find(|object| !stays(object)) else { return };
     for object in bundle.known.iter().filter(|object| stays(object)) {
         let Some(types) = object.introduces.as_ref() else { continue };
@@ -70,7 +67,12 @@ fn lint_types(linter: &mut Linter<'_>, path: &Path, bundle: &Bundle) {
     }
 }
 
+/// Whether the object runs Pods for as long as it is there, as an operator does.
+pub(super) fn is_workload(object: &&KnownObject) -> bool {
+    ["Deployment", "StatefulSet", "DaemonSet"].contains(&object.identity.kind.kind.as_str())
+}
+
 /// Whether the object stays when the bundle is deleted.
-fn stays(object: &KnownObject) -> bool {
+pub(super) fn stays(object: &KnownObject) -> bool {
     object.settings.policies.delete.keeps(Intent::Delete)
 }

@@ -1,12 +1,22 @@
-//! Warns of a rule of `bundle.ready` that is about no object of the bundle: its object is judged by the rules of its kind instead.
+//! Warns of a rule of `bundle.ready` that is about no object of the bundle, whose object is judged by the rules of its kind instead;
+//! and of one that never gives `true`.
 
 use lifecycle_core::bundle::ready::Rule;
 use lifecycle_core::task::{Bundle, KnownObject};
+use lifecycle_language::cel::Types;
 
 use super::{Linter, resources};
 
 pub(super) fn lint(linter: &mut Linter<'_>) {
     for (path, resource) in resources(linter.task) {
+        for (index, rule) in resource.bundle.iter().flat_map(|bundle| &bundle.ready).enumerate() {
+            let types = rule.expression.types(&|_| Types::open());
+            if let Some(others) = types.others().filter(|_| types.excludes_boolean()) {
+                let at = path.key("bundle").key("ready").index(index).key("expression");
+                let message = format!("gives {others}, and only `true` says that an object is ready: it never is");
+                linter.warn(&at, message, "compare the value, such as `object.status.phase == 'Running'`".to_owned());
+            }
+        }
         let Some(bundle) = resource.bundle.as_ref().filter(|bundle| !bundle.has_others) else { continue };
         for (index, rule) in bundle.ready.iter().enumerate().filter(|(_, rule)| !is_about_one(rule, bundle)) {
             let of_kind = bundle.known.iter().filter(|object| object.identity.kind == rule.kind);

@@ -77,6 +77,18 @@ pub(super) fn reads(node: &PayloadNode, is_read: &dyn Fn(&[&str]) -> bool) -> bo
     }
 }
 
+/// Whether a part of a payload writes a text, as a value or within an expression.
+pub(super) fn writes(node: &PayloadNode, text: &str) -> bool {
+    match node {
+        PayloadNode::Literal(value) => value == text,
+        PayloadNode::Text(template) => template.source() == text,
+        PayloadNode::List(nodes) => nodes.iter().any(|node| writes(node, text)),
+        PayloadNode::Map(entries) => entries.iter().any(|(_, node)| writes(node, text)),
+        PayloadNode::Lookup { source: PayloadSource::Field(_), .. } => false,
+        PayloadNode::Lookup { source: PayloadSource::Expression(expression), .. } => expression.texts().contains(&text),
+    }
+}
+
 /// As [`reads`], for an expression.
 pub(super) fn expression_reads(expression: &Expression, is_read: &dyn Fn(&[&str]) -> bool) -> bool {
     expression.member_paths().iter().any(|path| is_read(path))

@@ -6,7 +6,9 @@ use std::collections::BTreeSet;
 use lifecycle_config::document::Path;
 use serde_json::Value;
 
-use super::{ACTIONS, Linter, PAYLOADS, entry, objects_gone, readiness, reports, success_only};
+use super::{
+    ACTIONS, Linter, PAYLOADS, ended_reports, entry, objects_gone, readiness, reports, success_only, unobserved,
+};
 use lifecycle_core::overlay::{is_key, status_fault};
 use lifecycle_core::task::{Payload, PayloadNode, PayloadSource};
 use lifecycle_language::cel::Expression;
@@ -53,12 +55,15 @@ pub(super) fn lint(linter: &mut Linter<'_>) {
     recipients(linter);
     for status in &statuses {
         status.members(linter);
-        for condition in status.conditions(linter) {
+        let conditions = status.conditions(linter);
+        status.repeated(linter, &conditions);
+        for condition in conditions {
             status.condition(linter, &condition);
         }
     }
     finalized(linter, &statuses);
     objects_gone::lint(linter, &statuses);
+    ended_reports::lint(linter, &statuses);
     success_only::lint(linter, &statuses);
 }
 
@@ -172,6 +177,19 @@ impl<'t> Status<'t> {
         }
     }
 
+    /// Warns of two conditions of one type.
+    fn repeated(&self, linter: &mut Linter<'_>, conditions: &[Condition<'_>]) {
+        let mut seen = BTreeSet::new();
+        for condition in conditions {
+            let kind = member(condition.entries, "type").and_then(literal);
+            if let Some(kind) = kind.filter(|kind| !seen.insert(*kind)) {
+                let message =
+                    format!("the status `{}` has two conditions `{kind}`: nobody knows which counts", self.payload);
+                linter.warn(&condition.place, message, "remove one of them".to_owned());
+            }
+        }
+    }
+
     /// Reports a condition without a type, for which the API answers 400 to the whole report, and one whose status is
     /// none of `True`, `False` and `Unknown`, which the adapter therefore sends as `Unknown`.
     fn condition(&self, linter: &mut Linter<'_>, condition: &Condition<'_>) {
@@ -208,6 +226,7 @@ impl<'t> Status<'t> {
             }
             if condition.is("Available") {
                 readiness::lint(linter, place, expression);
+                unobserved::lint(linter, place, expression);
             }
         }
         let constant = constant(status);

@@ -9,6 +9,7 @@ use lifecycle_language::cel::VISITED;
 
 mod cases;
 mod deletions;
+mod ends;
 mod lifecycle;
 mod losses;
 mod manifests;

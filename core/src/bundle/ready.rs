@@ -4,7 +4,7 @@
 //! expression without a value leaves the object in progress, and the sentence says why.
 
 use jiff::Timestamp;
-use lifecycle_language::cel::Expression;
+use lifecycle_language::cel::{Answer, Expression};
 use lifecycle_language::scope::Scope;
 use serde_json::Value;
 
@@ -37,8 +37,15 @@ pub fn judge(rules: &[Rule], identity: &Identity, object: &Value, now: Timestamp
     let mut scope = Scope::new(now);
     scope.set(OBJECT, object.clone());
     let (readiness, why) = match rule.expression.evaluate(&scope) {
-        Ok(answer) if answer.is_truthy() => (Readiness::Ready, "its ready expression holds".to_owned()),
-        Ok(_) => (Readiness::InProgress, "its ready expression does not hold yet".to_owned()),
+        Ok(Answer::Value(Value::Bool(true))) => (Readiness::Ready, "its ready expression holds".to_owned()),
+        Ok(Answer::Value(Value::Bool(false))) => {
+            (Readiness::InProgress, "its ready expression does not hold yet".to_owned())
+        }
+        // A text such as `Failed` must not count as ready.
+        Ok(Answer::Value(_) | Answer::Absent) => (
+            Readiness::InProgress,
+            "its ready expression gives neither `true` nor `false`: compare the value".to_owned(),
+        ),
         // The error may quote the object, which may be a Secret.
         Err(_) => (Readiness::InProgress, "its ready expression has no value yet".to_owned()),
     };
@@ -61,12 +68,19 @@ mod tests {
             name: name.map(str::to_owned),
             expression: Expression::parse(expression).unwrap(),
         };
-        let rules = [rule(Some("special"), "true"), rule(None, "object.status.phase == 'Running'")];
+        let rules = [
+            rule(Some("special"), "true"),
+            rule(Some("text"), "object.status.phase"),
+            rule(Some("optional"), "object.?missing"),
+            rule(None, "object.status.phase == 'Running'"),
+        ];
         let cases = [
             ("special", json!({}), Some((Readiness::Ready, "holds"))),
             ("other", json!({ "phase": "Running" }), Some((Readiness::Ready, "holds"))),
             ("other", json!({ "phase": "Pending" }), Some((Readiness::InProgress, "does not hold yet"))),
             ("other", json!({}), Some((Readiness::InProgress, "has no value yet"))),
+            ("text", json!({ "phase": "Failed" }), Some((Readiness::InProgress, "neither `true` nor `false`"))),
+            ("optional", json!({}), Some((Readiness::InProgress, "neither `true` nor `false`"))),
         ];
         for (name, status, expected) in cases {
             let object = json!({

@@ -1,0 +1,68 @@
+//! Warns of deletions that leave behind what the deleted object made, while `Finalized` says that nothing is left: the Pods of a
+//! workload, by the propagation policy `Orphan`, and what a `ManifestWork` brought to its cluster, by its `deleteOption`.
+
+use lifecycle_config::document::Path;
+use lifecycle_core::task::TransportKind;
+use lifecycle_language::template::Part;
+use lifecycle_objects::write::PropagationPolicy;
+
+use super::{Linter, resources};
+use crate::manifests::{Role, WrittenObject, is_work};
+
+/// The kinds whose dependents are Pods, which then run without anybody who counts or stops them.
+const WORKLOADS: [(&str, &str); 6] = [
+    ("apps", "DaemonSet"),
+    ("apps", "Deployment"),
+    ("apps", "ReplicaSet"),
+    ("apps", "StatefulSet"),
+    ("batch", "CronJob"),
+    ("batch", "Job"),
+];
+
+/// The values of `deleteOption.propagationPolicy`.
+const OPTIONS: [&str; 3] = ["Foreground", "Orphan", "SelectivelyOrphan"];
+
+/// The value that leaves everything on the cluster.
+const ORPHAN: &str = "Orphan";
+
+pub(super) fn lint(linter: &mut Linter<'_>) {
+    let reports = linter.task.payloads.iter().any(|payload| super::reports::writes(&payload.build, "Finalized"));
+    for (path, resource) in resources(linter.task) {
+        let Some(delete) = resource.gates.delete.as_ref().filter(|_| reports && resource.bundle.is_none()) else {
+            continue;
+        };
+        let kind = (resource.kind.group.as_str(), resource.kind.kind.as_str());
+        let here = matches!(resource.transport, TransportKind::Kubernetes);
+        if delete.propagation == PropagationPolicy::Orphan && here && WORKLOADS.contains(&kind) {
+            let message = format!(
+                "the policy `Orphan` keeps the Pods of `{}` running when it is deleted, and `Finalized` says that nothing is left",
+                resource.name
+            );
+            let help = "remove it: with `Background` or `Foreground`, the Pods are deleted, too";
+            linter.warn(&path.key("lifecycle").key("delete").key("propagationPolicy"), message, help.to_owned());
+        }
+    }
+    for object in linter.manifests().iter().filter(|object| object.role != Role::Nested) {
+        if object.kind.as_ref().is_some_and(is_work) {
+            work(linter, object, reports);
+        }
+    }
+}
+
+fn work(linter: &mut Linter<'_>, object: &WrittenObject<'_>, reports: bool) {
+    let keys = ["spec", "deleteOption", "propagationPolicy"];
+    let Part::Literal(written) = object.tree.part(&keys) else { return };
+    let at = object.at(linter.document, &Path::of_keys(&keys.join(".")));
+    let subject = object.subject();
+    if !written.as_str().is_some_and(|policy| OPTIONS.contains(&policy)) {
+        let message = format!("{subject}{written} is no propagation policy of a ManifestWork");
+        linter.warn(&at, message, format!("write one of {}", OPTIONS.map(|option| format!("`{option}`")).join(", ")));
+    } else if written == ORPHAN && reports && object.resource.gates.delete.is_some() {
+        let message = format!(
+            "{subject}the policy `Orphan` leaves all objects of the work on their cluster when it is deleted, and `Finalized` says that \
+             nothing is left"
+        );
+        let help = "remove it; for objects that are to stay, name them in `selectivelyOrphans` of `SelectivelyOrphan`";
+        linter.warn(&at, message, help.to_owned());
+    }
+}
