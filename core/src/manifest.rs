@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 
 use crate::task::{Manifest, Resource, TransportKind};
 use reserved::Reserved;
-pub(crate) use secret::{encode_texts, lacks_value};
+pub(crate) use secret::{encode_patch, encode_texts, is_kind_of_secrets, lacks_text, lacks_value};
 
 /// A rendered and stamped object.
 #[derive(Debug, Clone, PartialEq)]

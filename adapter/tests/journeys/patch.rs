@@ -102,3 +102,36 @@ async fn refused_patch_is_reported_and_ends_the_patches() -> Result<()> {
     assert_eq!(settings(&world).await?, before);
     Ok(())
 }
+
+/// A Secret whose patch drops a key of it by the name under which the author wrote the key.
+const TEXTS: &str = r#"
+  - name: credentials
+    manifest:
+      apiVersion: v1
+      kind: Secret
+      metadata: {name: "{{ .clusterId }}", namespace: "{{ .namespace }}"}
+      stringData: {token: hi}
+    discovery: {namespace: "{{ .namespace }}", by_name: "{{ .clusterId }}"}
+    lifecycle:
+      patch:
+        - when: {expression: 'has(resources.credentials.data.legacy)'}
+          document: {stringData: {legacy: null, user: admin}}
+"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn null_among_the_texts_of_a_secret_removes_the_key_once() -> Result<()> {
+    let world = World::new().await?;
+    let _adapter = world.adapter(task(TEXTS))?.start().await?;
+    assert_eq!(world.reconcile("c1", 1).await?.outcome("credentials"), "create Absent");
+    let secrets = world.objects("v1", "Secret").await?;
+    let legacy = json!({"data": {"legacy": "eA=="}});
+    secrets.patch("c1", &PatchParams::default(), &Patch::Merge(legacy)).await?;
+
+    assert_eq!(world.reconcile_again("c1").await?.outcome("credentials"), "patch PatchGateHolds");
+    let data = json!({"token": "aGk=", "user": "YWRtaW4="});
+    assert_eq!(world.object("Secret", "c1").await?["data"], data);
+    let before = world.kubernetes.count(&writes());
+    assert_eq!(world.reconcile_again("c1").await?.outcome("credentials"), "skip SameGeneration");
+    assert_eq!((world.kubernetes.count(&writes()), &world.object("Secret", "c1").await?["data"]), (before, &data));
+    Ok(())
+}

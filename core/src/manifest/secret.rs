@@ -1,9 +1,10 @@
 //! The texts of a Secret: `stringData`, which the API server takes and never gives back.
 //!
-//! In: a rendered object. Out: the same object with `data` alone; or why it must not be written.
+//! In: a rendered object or merge patch. Out: the same with `data` alone; or why it must not be written.
 
 use serde_json::{Map, Value};
 
+use lifecycle_objects::id::GroupVersionKind;
 use lifecycle_language::value::base64;
 
 /// What a template prints for null, as in Go.
@@ -13,7 +14,12 @@ const NO_VALUE: &str = "<no value>";
 ///
 /// Other objects, and a Secret within another object, get the text, as from the Go adapter.
 pub(crate) fn lacks_value(object: &Value) -> Option<String> {
-    let texts = object.get("stringData").filter(|_| is_secret(object))?.as_object()?;
+    Some(object).filter(|object| is_secret(object)).and_then(lacks_text)
+}
+
+/// Why the merge patch of a Secret must not be sent, for the same reason.
+pub(crate) fn lacks_text(document: &Value) -> Option<String> {
+    let texts = document.get("stringData")?.as_object()?;
     let lacks = |text: &Value| text.as_str().is_some_and(|text| text.contains(NO_VALUE));
     let (key, _) = texts.iter().find(|(_, text)| lacks(text))?;
     Some(format!(
@@ -27,16 +33,28 @@ pub(crate) fn lacks_value(object: &Value) -> Option<String> {
 /// A value that is no text stays, so that the server refuses it by name. A Secret within another object, such as a
 /// ManifestWork, stays as it is: whoever applies it there decides.
 pub(crate) fn encode_texts(object: &mut Value) {
-    if !is_secret(object) {
-        return;
+    if is_secret(object) {
+        move_texts(object, Value::is_null, Value::is_string);
     }
+}
+
+/// Moves `stringData` in the merge patch of a Secret into `data`. There null removes a key; in `stringData`, which no stored Secret
+/// has, it removes nothing.
+///
+/// A patch that removes the whole of `data` stays as it is: the server fills in the texts after that.
+pub(crate) fn encode_patch(document: &mut Value) {
+    move_texts(document, |_| false, |text| text.is_string() || text.is_null());
+}
+
+/// Moves the texts if all of them can be moved, and `data` is a mapping, absent, or can be replaced by one.
+fn move_texts(object: &mut Value, is_replaceable: fn(&Value) -> bool, is_movable: fn(&Value) -> bool) {
     let Some(fields) = object.as_object_mut() else { return };
     let Some(Value::Object(texts)) = fields.get("stringData") else { return };
-    let is_fit = fields.get("data").is_none_or(|data| data.is_null() || data.is_object());
-    if !is_fit || !texts.values().all(Value::is_string) {
+    let is_fit = fields.get("data").is_none_or(|data| data.is_object() || is_replaceable(data));
+    if !is_fit || !texts.values().all(is_movable) {
         return;
     }
-    let encode = |text: &Value| Value::from(base64::encode(text.as_str().unwrap_or_default().as_bytes()));
+    let encode = |text: &Value| text.as_str().map_or(Value::Null, |text| base64::encode(text.as_bytes()).into());
     let encoded: Map<String, Value> = texts.iter().map(|(key, text)| (key.clone(), encode(text))).collect();
     fields.remove("stringData");
     match fields.get_mut("data").and_then(Value::as_object_mut) {
@@ -44,6 +62,11 @@ pub(crate) fn encode_texts(object: &mut Value) {
         None if encoded.is_empty() => {}
         None => drop(fields.insert("data".to_owned(), Value::Object(encoded))),
     }
+}
+
+/// Whether a kind is that of Secrets.
+pub(crate) fn is_kind_of_secrets(kind: &GroupVersionKind) -> bool {
+    kind.group.is_empty() && kind.kind == "Secret"
 }
 
 fn is_secret(object: &Value) -> bool {

@@ -100,6 +100,29 @@ fn texts_of_a_secret_become_its_data() {
 }
 
 #[test]
+fn patch_of_a_secret_keeps_null_which_removes_a_key_of_the_data() {
+    let cases = [
+        ("null alone", json!({ "stringData": { "a": null } }), json!({ "data": { "a": null } })),
+        (
+            "beside a text and data",
+            json!({ "stringData": { "a": null, "b": "hi" }, "data": { "c": "eA==" } }),
+            json!({ "data": { "a": null, "b": "aGk=", "c": "eA==" } }),
+        ),
+        (
+            "beside data that goes as a whole",
+            json!({ "stringData": { "a": "hi" }, "data": null }),
+            json!({ "stringData": { "a": "hi" }, "data": null }),
+        ),
+        ("no text", json!({ "stringData": { "a": 1 } }), json!({ "stringData": { "a": 1 } })),
+        ("the whole", json!({ "stringData": null }), json!({ "stringData": null })),
+    ];
+    for (name, mut before, after) in cases {
+        encode_patch(&mut before);
+        assert_eq!(before, after, "{name}");
+    }
+}
+
+#[test]
 fn manifest_of_an_entry_has_the_texts_of_a_secret_as_data() {
     let text = r#"params: [{name: n, source: event.n}]
 resources:

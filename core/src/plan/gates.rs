@@ -17,7 +17,7 @@ use super::owner::OwnerStatus;
 use super::{reads, unobserved};
 use crate::decision::{NotYet, Resent};
 use crate::manifest::reserved::Reserved;
-use crate::manifest::{self, Desired, Identity};
+use crate::manifest::{self, Desired, Identity, encode_patch, is_kind_of_secrets, lacks_text};
 use crate::outcome::GateAnswer;
 use crate::outcome::GateRecord;
 use crate::patch;
@@ -239,7 +239,13 @@ impl Questions for Examination<'_> {
             let failed = |cause: String| render_failed(format!("the document of patch[{place}]: {cause}"));
             let document = &context.resource.gates.patches[place].document;
             reads::check(&reads::of_tree(document), context.unknown).map_err(failed)?;
-            let document = document.render(context.scope).map_err(|error| failed(error.to_string()))?;
+            let mut document = document.render(context.scope).map_err(|error| failed(error.to_string()))?;
+            if is_kind_of_secrets(&context.resource.kind) {
+                if let Some(fault) = lacks_text(&document) {
+                    return Err(failed(fault));
+                }
+                encode_patch(&mut document);
+            }
             // Loading a task checks the literal keys of a patch; keys that are templates can be checked only
             // here.
             let fault = document.as_object().map(|document| patch::faults(document, context.resource.owner.is_some()));

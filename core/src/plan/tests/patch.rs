@@ -179,3 +179,32 @@ fn patch_document_is_rendered_with_the_events_variables() {
     pass(&task, &mut store, 3, &yes("writing"));
     assert_eq!(store.object("job")["data"], json!({ "stage": "one", "at": "2026-01-01T00:00:00Z" }));
 }
+
+/// An entry for the Secret `job` with one patch.
+fn secret(patch: Value) -> Value {
+    with(job(&[patch]), json!({ "manifest": { "kind": "Secret" } }))
+}
+
+fn live_secret() -> Store {
+    Store::with([with(live("Secret", "job", json!({}), Some(3)), json!({ "data": { "old": "eA==", "kept": "eA==" } }))])
+}
+
+#[test]
+fn null_among_the_texts_of_a_secret_removes_the_key_of_its_data() {
+    let task =
+        task(&[secret(entry("has(resources.job.data.old)", json!({ "stringData": { "old": null, "new": "hi" } })))]);
+    let mut store = live_secret();
+    assert_eq!(pass(&task, &mut store, 3, &[]).result().2, "patched");
+    assert_eq!(store.object("job")["data"], json!({ "kept": "eA==", "new": "aGk=" }));
+    assert_settled(&task, &mut store, 3, &[]);
+}
+
+#[test]
+fn patch_with_a_text_made_from_null_is_not_sent() {
+    let task = task(&[secret(entry("true", json!({ "stringData": { "password": "{{ .unset }}" } })))]);
+    let mut store = live_secret();
+    let failed = pass(&task, &mut store, 3, &[("unset", Value::Null)]);
+    assert_eq!((failed.result(), store.log.len()), (("fail", "RenderFailed", "failed", "15"), 0));
+    let reason = failed.outcomes[0].reason();
+    assert!(reason.contains("patch[0]: `stringData.password` of the Secret has no value"), "{reason}");
+}
