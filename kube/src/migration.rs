@@ -6,7 +6,8 @@
 //! would never remove a field that the manifest no longer contains: the `Update` entry still owns it. The
 //! migration merges the `Update` entries into the `Apply` entry; from then on an apply removes such fields.
 //!
-//! The same list says nothing of the data that an apply with `stringData` set in a Secret ([`texts_to_data`]).
+//! The same list says nothing of the data that an apply with `stringData` set in a Secret ([`texts_to_data`]); and it says that the
+//! values which `kubectl apply` copied to an annotation of a Secret are kubectl's ([`last_applied_to`]).
 //!
 //! In: the list `metadata.managedFields`. Out: the migrated list. Pure. Entries of subresources, of other
 //! managers and of other API versions stay unchanged; a field name of one API version may mean another field
@@ -111,7 +112,7 @@ fn is_main(entry: &Value) -> bool {
 /// apply with `stringData` set. Without a manager, it turns what each of them applied. Returns `None` if there is none, and for other
 /// kinds.
 pub(crate) fn texts_to_data(kind: &GroupVersionKind, managed_fields: &Value, manager: Option<&str>) -> Option<Value> {
-    if !kind.group.is_empty() || kind.kind != "Secret" {
+    if !is_kind_of_secrets(kind) {
         return None;
     }
     let is_one = |entry: &Value| manager.is_none_or(|manager| text(entry, "manager") == manager);
@@ -126,6 +127,59 @@ pub(crate) fn texts_to_data(kind: &GroupVersionKind, managed_fields: &Value, man
         }
     }
     found.then_some(Value::Array(entries))
+}
+
+/// The annotation in which `kubectl apply` keeps what it applied: of a Secret, each value in clear.
+const LAST_APPLIED: &str = "f:kubectl.kubernetes.io/last-applied-configuration";
+
+/// Makes the annotation in which `kubectl apply` keeps the values of a Secret the manager's own, so that a write without the
+/// annotation removes it: an adopted Secret would show its former values for ever.
+///
+/// Returns `None` if nobody else owns such an annotation, and for other kinds.
+pub(crate) fn last_applied_to(kind: &GroupVersionKind, managed_fields: &Value, manager: &str) -> Option<Value> {
+    if !is_kind_of_secrets(kind) {
+        return None;
+    }
+    let is_own = |entry: &Value| Whose { manager, former: &[], takeover: Takeover::Own }.is_applied(entry);
+    let mut entries = managed_fields.as_array()?.clone();
+    let mut taken = None;
+    for entry in entries.iter_mut().filter(|entry| !is_own(entry)) {
+        let (api_version, time) = (entry.get("apiVersion").cloned(), entry.get("time").cloned());
+        let Some(fields) = entry.get_mut("fieldsV1").and_then(Value::as_object_mut) else { continue };
+        if remove(fields, &["f:metadata", "f:annotations", LAST_APPLIED]) {
+            taken = api_version.zip(time).or(taken);
+        }
+    }
+    let (api_version, time) = taken?;
+    entries.retain(|entry| entry["fieldsV1"].as_object().is_none_or(|fields| !fields.is_empty()));
+    let fields = json!({ "f:metadata": { "f:annotations": { LAST_APPLIED: {} } } });
+    let own = entries.iter_mut().find(|entry| is_own(entry)).and_then(|entry| entry["fieldsV1"].as_object_mut());
+    match (own, fields.as_object()) {
+        (Some(own), Some(fields)) => unite(own, fields),
+        _ => entries.insert(0, json!({
+            "manager": manager, "operation": "Apply", "apiVersion": api_version, "time": time, "fieldsType": "FieldsV1",
+            "fieldsV1": fields,
+        })),
+    }
+    Some(Value::Array(entries))
+}
+
+/// Removes the member at a path of a field set, and the nodes above it that are empty then; says whether there was one.
+fn remove(fields: &mut Map<String, Value>, path: &[&str]) -> bool {
+    let Some((first, rest)) = path.split_first() else { return false };
+    if rest.is_empty() {
+        return fields.remove(*first).is_some();
+    }
+    let Some(below) = fields.get_mut(*first).and_then(Value::as_object_mut) else { return false };
+    let is_removed = remove(below, rest);
+    if is_removed && below.is_empty() {
+        fields.remove(*first);
+    }
+    is_removed
+}
+
+fn is_kind_of_secrets(kind: &GroupVersionKind) -> bool {
+    kind.group.is_empty() && kind.kind == "Secret"
 }
 
 /// Adds the members of the field set `other` to the field set `fields`, both in the `fieldsV1` notation.

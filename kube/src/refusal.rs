@@ -30,6 +30,13 @@ const NOT_IN_VERSION: &str = ": field not declared in schema";
 /// What the server says of a live list with equal keys. The status is 500 here, too.
 const EQUAL_KEYS: &str = ": duplicate entries for key [";
 
+/// What the server says of an applied object that its kind cannot hold, such as wrong base64 in a Secret or a quantity that is none.
+/// The status is 500 here, too. The text for a conversion webhook that is away is another one.
+const NOT_OF_KIND: &str = ": unable to convert unstructured object to ";
+
+/// What the server says of a merge patch that makes an object invalid, before it quotes the whole object: of a Secret, all values.
+const QUOTED: &str = "patch: Invalid value: \"";
+
 /// The reason of the cause with which the server refuses a creation in a namespace that is being deleted.
 const NAMESPACE_TERMINATING: &str = "NamespaceTerminating";
 
@@ -137,7 +144,7 @@ impl Refusal {
         match self {
             Self::Answered(status) => {
                 let code = status.code;
-                let message = match status.message {
+                let message = match without_object(status.message) {
                     message if message.is_empty() => format!("HTTP status {code}"),
                     // A gateway's refusal of a read often says nothing but its status, and that in other words.
                     message if call.verb.is_read() => format!("{message} (HTTP status {code})"),
@@ -153,7 +160,21 @@ impl Refusal {
 
 /// Whether the message of a 500 names a field of the manifest or of the live object.
 fn names_field(message: &str) -> bool {
-    message.starts_with(UNDECLARED) || message.contains(NOT_IN_VERSION) || message.contains(EQUAL_KEYS)
+    message.starts_with(UNDECLARED)
+        || [NOT_IN_VERSION, EQUAL_KEYS, NOT_OF_KIND].iter().any(|part| message.contains(part))
+}
+
+/// The message without the object that the server quotes in it.
+fn without_object(message: String) -> String {
+    let Some((before, quoted)) = message.split_once(QUOTED) else { return message };
+    let mut is_escaped = false;
+    let end = quoted.find(|c| {
+        let is_end = c == '"' && !is_escaped;
+        is_escaped = c == '\\' && !is_escaped;
+        is_end
+    });
+    let after = end.map_or("", |end| &quoted[end..]);
+    format!("{before}{QUOTED}…{after}")
 }
 
 /// Whether a 422 is about the UID: the API server reports another UID as a change of an immutable field.
@@ -279,6 +300,25 @@ mod tests {
                 said(500, "", "failed to create manager: .spec.env: duplicate entries for key [name=\"A\"]"),
                 Kind::Invalid,
             ),
+            (
+                "an apply of a text that is no base64",
+                said(
+                    500,
+                    "",
+                    "failed to convert new object (a/b; /v1, Kind=Secret) to proper version: unable to convert unstructured \
+                     object to /v1, Kind=Secret: error decoding from json: illegal base64 data at input byte 3",
+                ),
+                Kind::Invalid,
+            ),
+            (
+                "an apply to a kind whose conversion webhook is away",
+                said(
+                    500,
+                    "",
+                    "failed to convert new object (a/b; x/v2, Kind=X) to proper version: conversion webhook for x/v1, Kind=X failed",
+                ),
+                Kind::Unavailable,
+            ),
             ("no credentials", refusal(401, "Unauthorized", Value::Null), Kind::Forbidden),
             ("no permission", refusal(403, "Forbidden", Value::Null), Kind::Forbidden),
             (
@@ -336,6 +376,10 @@ mod tests {
         let read = Call { verb: crate::call::Verb::List, object: &object };
         let error = refusal(403, "Forbidden", Value::Null).into_error(&read);
         assert_eq!(error.to_string(), "failed to list Secret a/b: no (HTTP status 403)");
+
+        let quoted = r#" "" is invalid: patch: Invalid value: "{\"data\":{\"a\":\"c2VjcmV0\",\"b\":\"\\\\\"}}": illegal base64 data"#;
+        let error = said(422, "Invalid", quoted).into_error(&call);
+        assert_eq!(error.message, r#" "" is invalid: patch: Invalid value: "…": illegal base64 data"#);
 
         let error = Refusal::answered(502, &[b'x'; 5000]).into_error(&call);
         assert_eq!(error.message.len(), FOREIGN_TEXT);

@@ -200,9 +200,15 @@ impl WriteError {
         if self.kind == WriteErrorKind::Invalid && TAKING_OTHERS_ALONG.iter().any(is_one) {
             return "correct what the message names; do not delete the object for that, since what it contains would go with it";
         }
+        if self.kind == WriteErrorKind::Invalid && self.message.contains(NOT_BASE64) {
+            return "write plain text under `stringData` of a Secret and `data` of a ConfigMap, or encode it: `| b64enc`";
+        }
         self.kind.cure()
     }
 }
+
+/// What the server says of `data` of a Secret, or `binaryData` of a ConfigMap, that is not encoded. It does not name the key.
+const NOT_BASE64: &str = "illegal base64 data";
 
 /// The kinds of objects with which others go.
 const TAKING_OTHERS_ALONG: [&str; 3] = ["CustomResourceDefinition", "Namespace", "APIService"];
@@ -287,6 +293,15 @@ pub enum PropagationPolicy {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn cure_of_wrong_base64_names_the_field_for_plain_text() {
+        for (kind, is_named) in [(WriteErrorKind::Invalid, true), (WriteErrorKind::Denied, false)] {
+            let message = "error decoding from json: illegal base64 data at input byte 3".to_owned();
+            let error = WriteError { kind, call: "apply Secret team/a".to_owned(), status: Some(500), message };
+            assert_eq!(error.cure().contains("`stringData`"), is_named, "{kind:?}");
+        }
+    }
 
     #[test]
     fn recreation_is_no_cure_for_what_takes_others_along() {

@@ -2,8 +2,9 @@
 
 use anyhow::{Context, Result};
 use hyperfleet_adapter::transport::Transport;
-use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::api::PostParams;
+use lifecycle_objects::observation::QueryBy;
 use lifecycle_objects::write::UpdateMode::{Apply, ApplyOverride, Replace};
 use lifecycle_objects::write::{PropagationPolicy, WriteErrorKind};
 use serde_json::{Value, json};
@@ -111,6 +112,37 @@ async fn data_of_a_secret_that_was_applied_as_text_is_dropped_with_its_key() -> 
         let again = world.transport.update(&data, &target(&updated), &seen(&updated), mode).await?;
         let version = |object: &Value| text(object, "/metadata/resourceVersion").to_owned();
         assert_eq!(version(&again), version(&updated), "the texts are migrated once: {name}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn values_that_kubectl_copied_to_an_annotation_go_with_the_first_write() -> Result<()> {
+    const COPY: &str = "kubectl.kubernetes.io/last-applied-configuration";
+    let world = World::new().await?;
+    let secrets = world.namespace.api::<Secret>().await?;
+    for (name, mode) in [("applied", Apply), ("overridden", ApplyOverride), ("replaced", Replace)] {
+        let copy = r#"{"kind":"Secret","stringData":{"token":"the former value"}}"#;
+        let annotations = json!({ COPY: copy, "example.com/team": "x" });
+        let theirs = json!({ "metadata": { "name": name, "annotations": annotations }, "data": { "token": "eA==" } });
+        let params =
+            PostParams { field_manager: Some("kubectl-client-side-apply".to_owned()), ..PostParams::default() };
+        secrets.create(&params, &serde_json::from_value(theirs)?).await?;
+        let query = world.query("v1", "Secret", QueryBy::Name(name.to_owned()));
+        let live = world.transport.find(&query).await?.pop().context("the secret")?;
+
+        let desired = world.object("v1", "Secret", name, json!({ "data": { "token": "eQ==" } }));
+        let updated = world.transport.update(&desired, &target(&live), &seen(&live), mode).await?;
+        assert_eq!(updated["data"], json!({ "token": "eQ==" }), "{name}");
+        let annotations = &updated["metadata"]["annotations"];
+        assert!(
+            annotations.get(COPY).is_none() && !updated.to_string().contains("the former value"),
+            "{name}: {updated}"
+        );
+        let others = if mode == ApplyOverride { json!(null) } else { json!("x") };
+        assert_eq!(annotations["example.com/team"], others, "{name}: {updated}");
+        let again = world.transport.update(&desired, &target(&updated), &seen(&updated), mode).await?;
+        assert_eq!(again["metadata"]["resourceVersion"], updated["metadata"]["resourceVersion"], "{name}");
     }
     Ok(())
 }

@@ -158,6 +158,8 @@ impl Cluster {
         let managed_fields = live.managed_fields().map(|fields| unpack(fields).into_owned()).unwrap_or_default();
         let renamed = migration::texts_to_data(&call.object.kind, &managed_fields, None);
         let owned = renamed.as_ref().unwrap_or(&managed_fields);
+        let cleared = migration::last_applied_to(&call.object.kind, owned, &self.field_manager);
+        let owned = cleared.as_ref().unwrap_or(owned);
         let owners = migration::owners(owned, &self.field_manager, self.former_managers, takeover);
         Ok(Before { live, managed_fields, owners })
     }

@@ -85,7 +85,8 @@ impl Cluster {
     }
 
     /// Moves the fields that the field manager, or one of its former names, wrote with the operation `Update`
-    /// to its operation `Apply`; with [`Takeover::OwnAndKubectl`], those of kubectl, too. `managed_fields` is the list, or its JSON as a
+    /// to its operation `Apply`; with [`Takeover::OwnAndKubectl`], those of kubectl, too; and of a Secret, the annotation in which
+    /// `kubectl apply` keeps the values. `managed_fields` is the list, or its JSON as a
     /// text, as [`Pages`](crate::Pages) return it.
     ///
     /// Without this migration, its next apply would keep fields that the manifest no longer contains.
@@ -107,7 +108,10 @@ impl Cluster {
         let manager = &self.field_manager;
         let renamed = migration::texts_to_data(&object.kind, managed_fields, Some(manager));
         let known = renamed.as_ref().unwrap_or(managed_fields);
-        let migrated = migration::migrate(known, manager, self.former_managers, takeover).or(renamed);
+        let cleared = migration::last_applied_to(&object.kind, known, manager);
+        let known = cleared.as_ref().unwrap_or(known);
+        let migrated = migration::migrate(known, manager, self.former_managers, takeover);
+        let migrated = migrated.or_else(|| cleared.clone()).or_else(|| renamed.clone());
         let Some(migrated) = migrated else {
             return Ok(None);
         };

@@ -209,3 +209,39 @@ fn texts_of_a_secret_that_the_manager_applied_are_its_data() {
     let others = GroupVersionKind::new("example.com/v1", "Secret");
     assert_eq!(texts_to_data(&others, &before, Some("me")), None);
 }
+
+#[test]
+fn values_that_kubectl_copied_to_an_annotation_of_a_secret_become_the_managers() {
+    let time = "2026-01-01T00:00:00Z";
+    let annotations = |keys: Value| json!({ "f:metadata": { "f:annotations": keys } });
+    let copy = || annotations(json!({ LAST_APPLIED: {} }));
+    let beside = |fields: Value, more: Value| {
+        let mut fields = fields;
+        unite(fields.as_object_mut().unwrap(), more.as_object().unwrap());
+        fields
+    };
+    let data = || json!({ "f:data": { "f:x": {} } });
+    let kubectl = |fields: Value| entry("kubectl-client-side-apply", "Update", time, fields);
+    let me = |fields: Value| entry("me", "Apply", time, fields);
+    let cases = [
+        (
+            "a Secret that is adopted",
+            json!([kubectl(beside(copy(), data()))]),
+            Some(json!([me(copy()), kubectl(data())])),
+        ),
+        (
+            "one that was applied before",
+            json!([kubectl(beside(annotations(json!({ LAST_APPLIED: {}, "f:a": {} })), data())), me(data())]),
+            Some(json!([kubectl(beside(annotations(json!({ "f:a": {} })), data())), me(beside(data(), copy()))])),
+        ),
+        ("who owns nothing else", json!([kubectl(copy()), me(data())]), Some(json!([me(beside(data(), copy()))]))),
+        ("the manager's own", json!([me(beside(data(), copy()))]), None),
+        ("none", json!([kubectl(data())]), None),
+    ];
+    let secret = GroupVersionKind::new("v1", "Secret");
+    for (name, before, after) in cases {
+        assert_eq!(last_applied_to(&secret, &before, "me"), after, "{name}");
+    }
+    let map = GroupVersionKind::new("v1", "ConfigMap");
+    assert_eq!(last_applied_to(&map, &json!([kubectl(copy())]), "me"), None, "what is no secret is kubectl's");
+}
