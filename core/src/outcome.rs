@@ -46,6 +46,9 @@ pub struct Outcome {
     pub finalized: bool,
     /// The gates that were evaluated, in order, with their answers.
     pub gates: Vec<GateRecord>,
+    /// What the decision's sentence leaves unsaid of a live object: whose the one is that counts as absent, or what
+    /// holds the one that is being deleted.
+    pub detail: Option<String>,
     /// What no agent of the remote cluster has observed for too long, as a sentence.
     pub unobserved: Option<String>,
     /// The former versions that retention deleted.
@@ -198,6 +201,7 @@ impl Outcome {
                 effects.filter_map(|effect| if let Effect::Failed(failure) = effect { Some(failure) } else { None });
             failures.chain(&mut bundle.failure).for_each(|failure| clean(&mut failure.message));
         }
+        self.detail.iter_mut().for_each(clean);
         self.warnings.iter_mut().for_each(|warning| clean(&mut warning.message));
     }
 
@@ -220,7 +224,10 @@ impl Outcome {
             (None, Some(earlier), _) => format!("the earlier resource `{earlier}` failed"),
             // The sentence of these decisions says that no object of an adapter exists.
             (None, None, Some(lost)) if has_nothing_to_do => lost.message.clone(),
-            (None, None, _) => self.decision.sentence(),
+            (None, None, _) => match &self.detail {
+                Some(detail) => format!("{}; {detail}", self.decision.sentence()),
+                None => self.decision.sentence(),
+            },
         }
     }
 

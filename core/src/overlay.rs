@@ -259,7 +259,13 @@ fn waiting(account: Account<'_>) -> Option<Correction> {
 }
 
 fn until_gone(outcome: &Outcome) -> String {
-    format!("resource {} waits until {} is gone, which is terminating", name(outcome), object_of(outcome))
+    let (resource, object, held) = (name(outcome), object_of(outcome), detail_of(outcome));
+    format!("resource {resource} waits until {object} is gone, which is terminating{held}")
+}
+
+/// What holds the outcome's object, to be appended to a sentence; empty if nothing is known to.
+fn detail_of(outcome: &Outcome) -> String {
+    outcome.detail.as_ref().map(|detail| format!(", {detail}")).unwrap_or_default()
 }
 
 /// The correction of `Finalized` while an object is unread or could be neither deleted nor disowned. To an
@@ -292,13 +298,16 @@ fn remaining(outcomes: &[Outcome]) -> Option<Correction> {
     let is_left = |outcome: &&Outcome| outcome.can_be_deleted && !outcome.finalized && exists(outcome);
     let remaining = outcomes.iter().filter(is_left).filter(|outcome| !stays_foreign(outcome));
     let told: Vec<String> = remaining
-        .map(|outcome| format!("resource {}: {} still exists", outcome.resource, object_of(outcome)))
+        .map(|outcome| {
+            let (resource, object, held) = (name(outcome), object_of(outcome), detail_of(outcome));
+            format!("resource {resource}: {object} still exists{held}")
+        })
         .collect();
     (!told.is_empty()).then(|| Correction { status: "False", reason: OBJECTS_REMAIN, message: told.join("; ") })
 }
 
 /// What the API does not remember once the API resource is finalized: the objects of entries that no gate deletes, in a task with
-/// gates that delete others; and a search that was forbidden.
+/// gates that delete others; those of other owners under the name of an entry's object; and a search that was forbidden.
 fn notes(Account { outcomes, is_deleting, .. }: Account<'_>) -> Option<String> {
     let goes = |outcome: &Outcome| outcome.can_be_deleted || outcome.can_be_disowned;
     if is_deleting != Some(true) || !outcomes.iter().any(goes) {
@@ -309,8 +318,13 @@ fn notes(Account { outcomes, is_deleting, .. }: Account<'_>) -> Option<String> {
         .iter()
         .filter(stays)
         .map(|outcome| format!("{} stays: resource {} has no delete gate", object_of(outcome), name(outcome)));
+    // A finalized outcome has a detail only about an object of others, which counts as absent.
+    let others = outcomes
+        .iter()
+        .filter(|outcome| outcome.finalized)
+        .filter_map(|outcome| outcome.detail.as_ref().map(|detail| format!("resource {}: {detail}", name(outcome))));
     let unread = warned(outcomes, WarningReason::FormerUnread, OBJECTS_REMAIN).map(|unread| unread.message);
-    let notes: Vec<String> = stay.chain(unread).collect();
+    let notes: Vec<String> = stay.chain(others).chain(unread).collect();
     (!notes.is_empty()).then(|| notes.join("; "))
 }
 

@@ -1,5 +1,6 @@
 //! Queries for live objects, and their results.
 
+mod holding;
 mod recorded;
 mod version;
 
@@ -12,6 +13,7 @@ use crate::destination::Destination;
 use crate::id::{GroupVersionKind, is_same_namespace};
 use crate::keys;
 
+pub use holding::held_by;
 pub use recorded::Recorded;
 pub use version::{Unobserved, Version};
 

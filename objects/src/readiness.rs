@@ -59,6 +59,7 @@ mod live;
 use jiff::Timestamp;
 use serde_json::Value;
 
+use crate::observation::held_by;
 use conditions::Conditions;
 use live::{Live, Malformed};
 
@@ -83,7 +84,8 @@ pub struct Judgement {
     /// The readiness.
     pub readiness: Readiness,
     /// The reason for people, such as "2 of 3 replicas are ready". It quotes no free text of the object, since that
-    /// may contain a secret: only names, numbers, and the one-word reasons of conditions.
+    /// may contain a secret: only names, numbers, and the one-word reasons of conditions; and of a namespace that is being
+    /// deleted, what the API server says is left in it.
     pub why: String,
 }
 
@@ -108,7 +110,8 @@ impl Judgement {
 pub fn judge(object: &Value, hints: &Hints, now: Timestamp) -> Judgement {
     let live = Live::new(object);
     if live.is_terminating() {
-        return Judgement { readiness: Readiness::Terminating, why: "Kubernetes is deleting it".to_owned() };
+        let held = held_by(object).map(|held| format!("; {held}")).unwrap_or_default();
+        return Judgement { readiness: Readiness::Terminating, why: format!("Kubernetes is deleting it{held}") };
     }
     understood(&live, hints, now).unwrap_or_else(|malformed| Judgement::in_progress(malformed.to_string()))
 }

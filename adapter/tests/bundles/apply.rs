@@ -51,7 +51,7 @@ async fn objects_that_have_served_are_purged_before_the_next_wave() -> Result<()
         annotated(world.secret("secret"), &[("apply-order", "2")]),
     ];
     let unobserved = "wave 1: Foo.SUITE NS/foo: its controller has observed generation -1, not yet 1";
-    let held = "purge after wave 1: Foo.SUITE NS/foo is still there";
+    let held = "purge after wave 1: Foo.SUITE NS/foo is still there, held by the finalizer example.com/hold";
     let passes = [
         pass(
             "waves 0 and 1",

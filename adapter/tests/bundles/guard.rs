@@ -34,7 +34,8 @@ async fn play_deletion(world: &mut World, named: String) -> Result<()> {
             [Deleting],
             "deleting",
             &["baz deleted Absent", "bazs.GROUP deleting Terminating"],
-            "deletion wave 0, types: CustomResourceDefinition.apiextensions.k8s.io bazs.GROUP is still there",
+            "deletion wave 0, types: CustomResourceDefinition.apiextensions.k8s.io bazs.GROUP is still there, held by the finalizer \
+             customresourcecleanup.apiextensions.k8s.io",
         ),
         pass("gone", [Gone(named)], "deleted", &[], ""),
     ];
@@ -108,7 +109,8 @@ async fn foreign_instance_of_an_own_type_keeps_the_type_and_everything_else() ->
             [Delete("foreign")],
             "deleting",
             &["baz deleted Absent", "bazs.GROUP deleting Terminating", "map none Ready", "secret none Ready"],
-            "deletion wave 0, types: CustomResourceDefinition.apiextensions.k8s.io bazs.GROUP is still there",
+            "deletion wave 0, types: CustomResourceDefinition.apiextensions.k8s.io bazs.GROUP is still there, held by the finalizer \
+             customresourcecleanup.apiextensions.k8s.io",
         ),
         pass("gone", [Gone(named)], "deleted", &["map deleted Absent", "secret deleted Absent"], ""),
     ];
@@ -143,7 +145,8 @@ async fn instance_that_is_to_stay_keeps_its_type_until_somebody_decides() -> Res
             [Merge("person", "baz", goes)],
             "deleting",
             &["baz deleted Absent", "bazs.GROUP deleting Terminating", "map none Ready"],
-            "deletion wave 0, types: CustomResourceDefinition.apiextensions.k8s.io bazs.GROUP is still there",
+            "deletion wave 0, types: CustomResourceDefinition.apiextensions.k8s.io bazs.GROUP is still there, held by the finalizer \
+             customresourcecleanup.apiextensions.k8s.io",
         ),
         pass("gone", [Gone(named)], "deleted", &["map deleted Absent"], ""),
     ];
@@ -234,7 +237,8 @@ async fn operator_stays_while_what_its_instances_control_has_a_finalizer() -> Re
     world.await_established(&named).await?;
     world.pass().await?;
     let dependent = dependent(&world).await?;
-    let waits = "deletion wave 0, types: CustomResourceDefinition.apiextensions.k8s.io bazs.GROUP is still there";
+    let waits = "deletion wave 0, types: CustomResourceDefinition.apiextensions.k8s.io bazs.GROUP is still there, held by the finalizer \
+                 customresourcecleanup.apiextensions.k8s.io";
     let passes = [
         pass(
             "deletion",

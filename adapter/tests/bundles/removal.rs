@@ -49,7 +49,7 @@ async fn existing(world: &World) -> Result<Vec<String>> {
     Ok(names)
 }
 
-const HELD: &str = "deletion wave 0: Foo.SUITE NS/foo is still there";
+const HELD: &str = "deletion wave 0: Foo.SUITE NS/foo is still there, held by the finalizer example.com/hold";
 
 #[tokio::test]
 async fn objects_that_left_go_in_order_and_by_their_policies() -> Result<()> {
@@ -158,7 +158,7 @@ async fn with_instances() -> Result<World> {
 async fn instances_that_left_go_before_their_types() -> Result<()> {
     let mut world = with_instances().await?;
     let (rest, definition) = (vec![world.secret("secret")], format!("bazs.{}", world.group));
-    let held = "deletion wave 0, instances: Bar.GROUP NS/bar is still there";
+    let held = "deletion wave 0, instances: Bar.GROUP NS/bar is still there, held by the finalizer example.com/hold";
     let passes = [
         pass(
             "left",
@@ -178,14 +178,15 @@ async fn instances_that_left_go_before_their_types() -> Result<()> {
             [Release("bar")],
             "waiting",
             &["baz none Terminating", "bazs.GROUP none Ready", "map none Ready", "secret none Ready"],
-            "deletion wave 0, instances: Baz.GROUP NS/baz is still there",
+            "deletion wave 0, instances: Baz.GROUP NS/baz is still there, held by the finalizer example.com/hold",
         ),
         pass(
             "released",
             [Release("baz")],
             "waiting",
             &["bazs.GROUP deleting Terminating", "map none Ready", "secret none Ready"],
-            "deletion wave 0, types: CustomResourceDefinition.apiextensions.k8s.io bazs.GROUP is still there",
+            "deletion wave 0, types: CustomResourceDefinition.apiextensions.k8s.io bazs.GROUP is still there, held by the finalizer \
+             customresourcecleanup.apiextensions.k8s.io",
         ),
         pass("type gone", [Gone(definition)], "updated", &["map deleted Absent", "secret none Ready"], ""),
         pass("the parent notes places", [], "updated", &["secret none Ready"], ""),
@@ -212,14 +213,15 @@ async fn instances_of_a_deleted_bundle_go_before_their_types() -> Result<()> {
                 "map none Ready",
                 "secret none Ready",
             ],
-            "deletion wave 0, instances: Bar.GROUP NS/bar is still there",
+            "deletion wave 0, instances: Bar.GROUP NS/bar is still there, held by the finalizer example.com/hold",
         ),
         pass(
             "released",
             [Release("bar"), Release("baz")],
             "deleting",
             &["bazs.GROUP deleting Terminating", "map none Ready", "secret none Ready"],
-            "deletion wave 0, types: CustomResourceDefinition.apiextensions.k8s.io bazs.GROUP is still there",
+            "deletion wave 0, types: CustomResourceDefinition.apiextensions.k8s.io bazs.GROUP is still there, held by the finalizer \
+             customresourcecleanup.apiextensions.k8s.io",
         ),
         pass("type gone", [Gone(definition)], "deleted", &["map deleted Absent", "secret deleted Absent"], ""),
         pass("gone", [], "skipped", &[], ""),
@@ -270,14 +272,14 @@ async fn type_whose_instances_are_established_again_is_not_lost() -> Result<()> 
                 "map none Ready",
                 "secret none Ready",
             ],
-            "deletion wave 0, instances: Baz.GROUP NS/baz is still there",
+            "deletion wave 0, instances: Baz.GROUP NS/baz is still there, held by the finalizer example.com/hold",
         ),
         pass(
             "it is wanted again while it goes",
             [Render(everything)],
             "waiting",
             &["bar none Ready", "baz none Terminating", "bazs.GROUP none Ready", "map none Ready", "secret none Ready"],
-            "wave 0, instances: Baz.GROUP NS/baz: Kubernetes is deleting it",
+            "wave 0, instances: Baz.GROUP NS/baz: Kubernetes is deleting it; held by the finalizer example.com/hold",
         ),
         pass(
             "it is created once it is gone",

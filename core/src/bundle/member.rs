@@ -11,7 +11,7 @@ use lifecycle_objects::failure::{FailReason, Failure, namespace_terminating};
 use lifecycle_objects::id::{Generation, GroupVersionKind};
 use lifecycle_objects::identity::Identity;
 use lifecycle_objects::keys;
-use lifecycle_objects::observation::Version;
+use lifecycle_objects::observation::{Version, held_by};
 use lifecycle_objects::readiness::{Hints, Judgement, Readiness, judge};
 use lifecycle_objects::stamp::{apply_stamp, prove};
 use lifecycle_objects::write::{
@@ -466,7 +466,10 @@ impl Member {
                 Some(format!("{}: {why}", self.identity))
             }
             Some((Row::HandedOver, _)) => None,
-            Some(_) | None => self.exists().then(|| format!("{} is still there", self.identity)),
+            Some(_) | None => self.version().map(|version| {
+                let held = held_by(version.object()).map(|held| format!(", {held}")).unwrap_or_default();
+                format!("{} is still there{held}", self.identity)
+            }),
         };
         self.failure().or_else(is_left)
     }

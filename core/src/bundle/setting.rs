@@ -20,6 +20,7 @@ use super::member::{Live, Owner};
 use super::policy::Policies;
 use super::ready::Rule;
 use super::siblings::Siblings;
+use crate::ownership::labelled_owner;
 
 /// What stays the same while a bundle is reconciled.
 #[derive(Debug)]
@@ -129,11 +130,7 @@ impl Setting<'_> {
                 Some(format!("nobody: it was disowned, as its label `{}` says", keys::DISOWNED))
             }
             // An object that only lost labels of its owner is nobody's, and may be adopted again.
-            Some(_) | None if self.is_of_others(&version) => {
-                let part = |key: &str| version.label(key).unwrap_or("?");
-                let [adapter, id, entry] = keys::OWNERSHIP_LABELS.map(part);
-                Some(format!("adapter {adapter}, entry {entry}, for the resource {id}"))
-            }
+            Some(_) | None if self.is_of_others(&version) => Some(labelled_owner(&version)),
             Some(other) if other != self.set && version.label(keys::ADAPTER).is_some() => Some(format!(
                 "this entry's set `{other}`, which another `bundle.name` or `bundle.namespace` had; write the former ones, or \
                  disown that set first"

@@ -4,8 +4,8 @@
 
 use serde_json::{Map, Value};
 
-use lifecycle_objects::id::GroupVersionKind;
 use lifecycle_language::value::base64;
+use lifecycle_objects::id::GroupVersionKind;
 
 /// What a template prints for null, as in Go.
 const NO_VALUE: &str = "<no value>";

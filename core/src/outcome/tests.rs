@@ -26,6 +26,7 @@ fn outcome() -> Outcome {
         can_be_deleted: true,
         finalized: false,
         gates: Vec::new(),
+        detail: None,
         unobserved: None,
         pruned: Vec::new(),
         bundle: None,

@@ -37,6 +37,7 @@ fn outcome(resource: &str, decision: Decision, result: OutcomeResult) -> Outcome
         name: String::new(),
         row: Row::Update,
         failed_earlier: None,
+        detail: None,
         unobserved: None,
         decision,
         result,

@@ -44,6 +44,7 @@ use crate::bundle::table::Intent;
 use crate::decision::{Decision, DisownReason, SkipReason, WaitReason};
 use crate::manifest::Desired;
 use crate::outcome::OutcomeResult;
+use crate::ownership::whose;
 use crate::task::Bundle;
 
 /// What the caller does for the members of a bundle.
@@ -492,7 +493,10 @@ impl Turn<'_> {
                     Some(Executed::Updated(object)) => Ok((OutcomeResult::Updated, object)),
                     Some(Executed::Failed(error)) => Err(Failure::from(&error)),
                     Some(Executed::NameTaken(Some(holder))) if !has_owner_of(self.desired.as_ref(), &holder) => {
-                        let message = "another object has the parent's name; give the bundle another `name`";
+                        let owner = whose(&Version::new(holder));
+                        let message = format!(
+                            "another object has the parent's name, and belongs to {owner}; give the bundle another `name`"
+                        );
                         Err(Failure::new(FailReason::NameTaken, message))
                     }
                     Some(_) | None => {

@@ -2,15 +2,17 @@
 
 use lifecycle_language::scope::Scope;
 use lifecycle_objects::keys;
-use lifecycle_objects::observation::{Observation, Version};
+use lifecycle_objects::object_ref::ObjectRef;
+use lifecycle_objects::observation::{Observation, QueryBy, Version, could_find, held_by};
 
 use super::decide::current;
 use super::inside::is_applied;
 use super::owner::OwnerStatus;
-use super::{After, Pending, Planner, State};
+use super::{After, Pending, Planner, Slot, State};
 use crate::bundle::report::shown;
-use crate::decision::{Decision, SkipReason};
+use crate::decision::{Decision, SkipReason, WaitReason};
 use crate::outcome::{Outcome, OutcomeResult};
+use crate::ownership::whose;
 use crate::warning::{Warning, WarningReason};
 
 impl Planner<'_> {
@@ -24,6 +26,7 @@ impl Planner<'_> {
             .versions(self.position(), &pending.owned.places)
             .iter()
             .any(|version| version.is_terminating() && !version.is_disowned());
+        let detail = self.detail(&pending, &result, &after);
         let Pending { decided, place: (namespace, name), owned, record, report, .. } = pending;
         if let After::Now(version) = after {
             let object = version.map(Version::into_object).map(|object| match &report {
@@ -73,6 +76,7 @@ impl Planner<'_> {
             gates: record.gates,
             versions: owned.places.len(),
             is_foreign: owned.is_foreign,
+            detail,
             unobserved,
             pruned: Vec::new(),
             bundle: report.map(Box::new),
@@ -83,6 +87,35 @@ impl Planner<'_> {
             return;
         }
         self.state = State::Pruning(Box::new(outcome), expired);
+    }
+
+    /// What the decision's sentence leaves unsaid of a live object.
+    fn detail(&self, pending: &Pending, result: &OutcomeResult, after: &After) -> Option<String> {
+        let index = self.position();
+        let is_absent =
+            matches!(pending.decided.decision, Decision::Skip(SkipReason::AlreadyAbsent | SkipReason::NothingToDisown));
+        if is_absent {
+            return self.others(index);
+        }
+        let is_going = *result == OutcomeResult::Deleting
+            || matches!(pending.decided.decision, Decision::Wait(WaitReason::Deleting | WaitReason::Terminating));
+        let object = match after {
+            After::Now(object) => object.as_ref(),
+            After::AsObserved => current(self.versions(index, &pending.owned.places), self.stamp.generation),
+        };
+        object.filter(|_| is_going).and_then(|object| held_by(object.object()))
+    }
+
+    /// Whose the object is that has the name which the resource looks for, and counts as absent because the resource does not own
+    /// it. `None` if there is none.
+    fn others(&self, index: usize) -> Option<String> {
+        let Slot { query: Some(query), observation: Some(Observation::Found(versions)), .. } = &self.slots[index]
+        else {
+            return None;
+        };
+        let version =
+            versions.iter().find(|version| matches!(query.by, QueryBy::Name(_)) && could_find(query, *version))?;
+        Some(format!("{} belongs to {}; it is left alone", ObjectRef::of(version.object()), whose(version)))
     }
 
     /// Warns of an object outside of `written` that the resource would have to delete or disown, and does not, because the

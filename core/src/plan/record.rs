@@ -10,7 +10,7 @@ use super::observed::put;
 use super::{After, Attempt, Pending, Planner, State};
 use crate::decision::{Decision, WaitReason};
 use crate::outcome::OutcomeResult;
-use crate::ownership::Owned;
+use crate::ownership::{Owned, whose};
 
 impl Planner<'_> {
     /// Takes what became of the last write. The same resource may need another write: a creation that met its own object is
@@ -148,8 +148,11 @@ impl Planner<'_> {
             Some(holder) if self.would_own(holder, scope) => {
                 Failure::new(FailReason::Conflict, format!("{kind} {name} was created by somebody else meanwhile"))
             }
-            Some(_) => {
-                let message = format!("a {kind} {name} exists that does not belong to this resource; it is left alone");
+            Some(holder) => {
+                let owner = whose(holder);
+                let message = format!(
+                    "a {kind} {name} exists that does not belong to this resource, but to {owner}; it is left alone"
+                );
                 Failure::new(FailReason::NameTaken, message)
             }
         }

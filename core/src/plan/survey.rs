@@ -7,7 +7,7 @@
 use lifecycle_language::scope::Scope;
 use lifecycle_objects::failure::{FailReason, Failure};
 use lifecycle_objects::object_ref::ObjectRef;
-use lifecycle_objects::observation::Observation;
+use lifecycle_objects::observation::{Observation, held_by};
 
 use super::decide::current;
 use super::{Planner, Read, State};
@@ -95,8 +95,9 @@ impl Planner<'_> {
                 return Some(lost.message);
             }
             let versions = self.versions(index, owned.written()).into_iter().filter(|version| !version.is_disowned());
-            let object = ObjectRef::of(current(versions, self.stamp.generation)?.object());
-            Some(format!("resource {}: {object} still exists", self.task.resources[index].name))
+            let object = current(versions, self.stamp.generation)?.object();
+            let held = held_by(object).map(|held| format!(", {held}")).unwrap_or_default();
+            Some(format!("resource {}: {} still exists{held}", self.task.resources[index].name, ObjectRef::of(object)))
         });
         let left = left.collect::<Vec<_>>().join("; ");
         (!left.is_empty()).then_some(left)
@@ -114,6 +115,7 @@ fn outcome(resource: &Resource, (row, decision, result): (Row, Decision, Outcome
         is_foreign: false,
         row,
         failed_earlier: None,
+        detail: None,
         unobserved: None,
         decision,
         result,

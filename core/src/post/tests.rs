@@ -30,6 +30,7 @@ fn first(post: &Value) -> Progress<PostReport> {
         row: Row::Update,
         decision: Decision::Fail(failure.clone()),
         failed_earlier: None,
+        detail: None,
         unobserved: None,
         result: OutcomeResult::Failed(failure),
         can_be_disowned: false,

@@ -81,7 +81,18 @@ fn first_rule_that_applies_decides() {
             Terminating,
             "Kubernetes is deleting it",
         ),
-        ("deletion precedes an odd form", &[deleting, ("kind", json!(5))], Terminating, "Kubernetes is deleting it"),
+        (
+            "deletion precedes an odd form",
+            &[deleting.clone(), ("kind", json!(5))],
+            Terminating,
+            "Kubernetes is deleting it",
+        ),
+        (
+            "a deletion says what holds it",
+            &[deleting, ("metadata.finalizers", json!(["example.io/hold"]))],
+            Terminating,
+            "Kubernetes is deleting it; held by the finalizer example.io/hold",
+        ),
         (
             "an outdated status precedes its conditions",
             &[outdated, conditions(json!([stalled, ready]))],

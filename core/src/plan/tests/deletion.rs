@@ -31,6 +31,7 @@ fn object_with_a_finalizer_is_waited_for_and_visible_as_terminating() {
     let second = pass(&task, &mut store, 3, &yes("deleting"));
     assert_eq!(second.result(), ("wait", "Deleting", "waiting", "6"));
     assert!(!second.outcomes[0].finalized);
+    assert_eq!(second.outcomes[0].reason(), "deletion pending; held by the finalizer example.io/hold");
     assert_eq!(store.log, ["delete job"]);
 }
 

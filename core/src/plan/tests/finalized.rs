@@ -93,12 +93,15 @@ fn finalized_is_false_while_an_object_with_a_delete_gate_exists() {
     let task = task(&[gated(config_map("dropped"), "delete", "deleting"), config_map("plain")]);
     let mut store = live_objects(&["dropped", "plain"]);
     store.hold("dropped");
-    for (name, variables) in
-        [("live", &[][..]), ("deleted just now", &yes("deleting")), ("terminating", &yes("deleting"))]
-    {
+    for (name, variables, held) in [
+        ("live", &[][..], ""),
+        ("deleted just now", &yes("deleting"), ", held by the finalizer example.io/hold"),
+        ("terminating", &yes("deleting"), ", held by the finalizer example.io/hold"),
+    ] {
         let condition = claimed(&pass(&task, &mut store, 3, variables));
         assert_eq!((&condition["status"], &condition["reason"]), (&json!("False"), &json!("ObjectsRemain")), "{name}");
-        assert_eq!(condition["message"], "resource dropped: ConfigMap team/dropped still exists", "{name}");
+        let message = format!("resource dropped: ConfigMap team/dropped still exists{held}");
+        assert_eq!(condition["message"], message, "{name}");
     }
     store.remove("dropped");
     assert_eq!(

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::passes::{assert_settled, config_map, gated, labels, live, pass, selecting, task, version, with, yes};
 use super::store::Store;
+use crate::overlay;
 
 /// An object of somebody else.
 fn theirs(name: &str) -> Value {
@@ -138,4 +139,33 @@ fn object_that_a_controller_writes_is_adopted_by_no_entry() {
     assert_eq!((refused.result(), store.log.len()), (("fail", "NotOurs", "failed", "19"), 0));
     let told = refused.outcomes[0].reason();
     assert!(told.contains("Certificate web controls ConfigMap team/job"), "{told}");
+}
+
+#[test]
+fn deletion_beside_another_owners_object_says_whose_it_is() {
+    let owned =
+        json!({ "hyperfleet.io/adapter": "first", "hyperfleet.io/resource-id": "c9", "hyperfleet.io/resource": "map" });
+    let theirs = || live("ConfigMap", "job", owned.clone(), Some(3));
+    let beside = "ConfigMap team/job belongs to adapter first, entry map, for the resource c9; it is left alone";
+    let cases = [
+        ("delete", Some(theirs()), format!("resource already deleted or never existed; {beside}")),
+        ("delete", None, "resource already deleted or never existed".to_owned()),
+        ("orphan", Some(theirs()), format!("nothing is there to disown; {beside}")),
+    ];
+    for (gate, object, reason) in cases {
+        let is_beside = object.is_some();
+        let mut store = Store::with(object);
+        let gone = pass(&task(&[gated(config_map("job"), gate, "deleting")]), &mut store, 3, &yes("deleting"));
+        assert_eq!(
+            (gone.outcomes[0].reason(), gone.outcomes[0].finalized, store.log.len()),
+            (reason, true, 0),
+            "{gate}"
+        );
+        let condition = json!({ "type": "Finalized", "status": "True", "reason": "Mine", "message": "mine" });
+        let payload = json!({ "adapter": "tester", "conditions": [condition] }).to_string();
+        let account = overlay::Account { outcomes: &gone.outcomes, unread: None, is_deleting: Some(true) };
+        let told = overlay::apply(payload, account).text;
+        assert_eq!(told.contains(&format!("resource job: {beside}")), is_beside, "{gate}: {told}");
+        assert!(told.contains(r#""status":"True""#), "{gate}: {told}");
+    }
 }

@@ -1,6 +1,6 @@
 //! Tests of creations whose name is taken, and of writes after which the discovery would not find the object.
 
-use lifecycle_objects::failure::FailReason;
+use lifecycle_objects::failure::{FailReason, Failure};
 use lifecycle_objects::write::{Command, Executed, NotCreated};
 use serde_json::{Value, json};
 
@@ -44,11 +44,34 @@ fn creation_that_meets_its_own_object_is_decided_again() {
 
 #[test]
 fn creation_that_meets_a_foreign_object_leaves_it_alone() {
-    let other = live("ConfigMap", "left-3", labels("right"), Some(3));
-    let unseen = live("ConfigMap", "left-3", json!({ "hyperfleet.io/resource": "left" }), Some(3));
-    for foreign in [other, unseen, live("ConfigMap", "left-3", json!({}), Some(3))] {
+    let named = |labels: Value, generation: Option<i64>| live("ConfigMap", "left-3", labels, generation);
+    let theirs = with(labels("right"), json!({ "hyperfleet.io/adapter": "first", "hyperfleet.io/resource-id": "c9" }));
+    let controller = json!([{ "kind": "Certificate", "name": "web", "controller": true }]);
+    let cases = [
+        (named(labels("right"), Some(3)), "adapter tester, entry right, for the resource c1"),
+        (named(theirs, Some(3)), "adapter first, entry right, for the resource c9"),
+        (named(json!({ "hyperfleet.io/resource": "left" }), Some(3)), "adapter ?, entry left, for the resource ?"),
+        (
+            named(json!({}), Some(3)),
+            "an adapter that sets no labels, as its annotation `hyperfleet.io/generation` says",
+        ),
+        (
+            named(json!({ "hyperfleet.io/disowned": "c9" }), None),
+            "nobody: it was disowned, as its label `hyperfleet.io/disowned` says",
+        ),
+        (
+            with(named(json!({}), None), json!({ "metadata": { "ownerReferences": controller } })),
+            "Certificate web, which controls it",
+        ),
+        (named(json!({}), None), "nobody: no adapter wrote it"),
+    ];
+    for (foreign, owner) in cases {
         let (outcomes, next) = record_creation(selecting("left"), &Store::new(), taken(foreign));
-        assert_eq!(outcomes[0].failure().map(|failure| failure.reason), Some(FailReason::NameTaken));
+        let failure = outcomes[0].failure().cloned();
+        let message = format!(
+            "a ConfigMap left-3 exists that does not belong to this resource, but to {owner}; it is left alone"
+        );
+        assert_eq!(failure, Some(Failure::new(FailReason::NameTaken, message)));
         assert_eq!(next, None);
     }
 }

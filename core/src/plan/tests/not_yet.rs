@@ -81,6 +81,9 @@ fn object_that_is_on_its_way_out_is_not_available() {
     for pass in [deleting, waits] {
         let (status, reason, message) = available(&pass);
         assert_eq!((status.as_str(), reason.as_str()), ("False", "Waiting"));
-        assert_eq!(message, "resource job waits until ConfigMap team/job is gone, which is terminating");
+        assert_eq!(
+            message,
+            "resource job waits until ConfigMap team/job is gone, which is terminating, held by the finalizer example.io/hold"
+        );
     }
 }

@@ -14,7 +14,8 @@ fn deletion_goes_by_delete_order_and_waits_for_what_is_held() {
     world.writes();
     let report = world.pass(Intent::Delete).unwrap();
     assert_eq!(world.writes(), ["delete first", "disown kept"]);
-    assert!(report.stopped.is_some());
+    let held = "deletion wave 0: ConfigMap team/first is still there, held by the finalizer example.io/hold";
+    assert_eq!(report.stopped.as_deref(), Some(held));
     world.store.remove("first");
     assert_eq!(world.pass(Intent::Delete).unwrap().stopped, None);
     assert_eq!(world.writes(), ["delete last"]);
