@@ -196,6 +196,10 @@ impl WriteError {
     /// What to do about it, for people.
     #[must_use]
     pub fn cure(&self) -> &'static str {
+        if self.call.starts_with(DRY_RUN) && OCCUPIED.iter().any(|part| self.message.contains(part)) {
+            return "the dry run before a recreation still counts the object that is to go: free what the message names; or, if what the \
+                    object frees is enough, delete it by hand, and the next event creates it";
+        }
         let is_one = |kind: &&str| self.call.split(' ').any(|word| word == *kind);
         if self.kind == WriteErrorKind::Invalid && TAKING_OTHERS_ALONG.iter().any(is_one) {
             return "correct what the message names; do not delete the object for that, since what it contains would go with it";
@@ -206,6 +210,13 @@ impl WriteError {
         self.kind.cure()
     }
 }
+
+/// The call that checks a recreation before anything is deleted.
+const DRY_RUN: &str = "dry-run the creation of ";
+
+/// What the server says of a port, an address or a quota that others take up; in a dry run, the object that is to be recreated may.
+const OCCUPIED: [&str; 3] =
+    ["provided port is already allocated", "provided IP is already allocated", "exceeded quota"];
 
 /// What the server says of `data` of a Secret, or `binaryData` of a ConfigMap, that is not encoded. It does not name the key.
 const NOT_BASE64: &str = "illegal base64 data";
@@ -300,6 +311,22 @@ mod tests {
             let message = "error decoding from json: illegal base64 data at input byte 3".to_owned();
             let error = WriteError { kind, call: "apply Secret team/a".to_owned(), status: Some(500), message };
             assert_eq!(error.cure().contains("`stringData`"), is_named, "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn cure_of_a_recreation_says_what_its_dry_run_counts() {
+        let port = "Service \"web\" is invalid: spec.ports[0].nodePort: Invalid value: 30080: provided port is already allocated";
+        let quota = "services \"web\" is forbidden: exceeded quota: q, requested: services=1, used: services=1, limited: services=1";
+        let cases = [
+            ("dry-run the creation of Service team/web", WriteErrorKind::Invalid, port, true),
+            ("dry-run the creation of Service team/web", WriteErrorKind::Denied, quota, true),
+            ("dry-run the creation of Service team/web", WriteErrorKind::Invalid, "spec.ports: Required value", false),
+            ("create Service team/web", WriteErrorKind::Denied, quota, false),
+        ];
+        for (call, kind, message, is_told) in cases {
+            let error = WriteError { kind, call: call.to_owned(), status: None, message: message.to_owned() };
+            assert_eq!(error.cure().contains("still counts the object"), is_told, "{call}: {message}");
         }
     }
 

@@ -1,13 +1,15 @@
 //! Tests how denials of admission are told apart from invalid and from forbidden requests, on a real API server.
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use hyperfleet_adapter::transport::Transport;
+use k8s_openapi::api::core::v1::ResourceQuota;
+use kube::api::{Patch, PatchParams};
 use lifecycle_e2e::{PATIENCE, await_condition};
 use lifecycle_objects::destination::Destination;
 use lifecycle_objects::observation::QueryBy;
 use lifecycle_objects::write::PropagationPolicy::Background;
 use lifecycle_objects::write::UpdateMode::Apply;
-use lifecycle_objects::write::{Target, WriteErrorKind};
+use lifecycle_objects::write::{Command, Executed, Target, WriteErrorKind};
 use serde_json::{Value, json};
 
 use crate::world::{World, refusal, seen, target};
@@ -99,4 +101,40 @@ async fn quota_denies_and_a_terminating_namespace_has_a_kind_of_its_own() -> Res
 fn with_finalizer(mut object: Value) -> Value {
     object["metadata"]["finalizers"] = json!(["example.com/hold"]);
     object
+}
+
+#[tokio::test]
+async fn recreation_says_that_its_dry_run_counts_the_object_which_is_to_go() -> Result<()> {
+    let world = World::new().await?;
+    let service = |port: u16| {
+        let spec = json!({ "type": "NodePort", "ports": [{ "port": port, "nodePort": 31_789 }] });
+        world.object("v1", "Service", "web", json!({ "spec": spec }))
+    };
+    let secret = |name: &str| world.object("v1", "Secret", name, json!({ "data": { "a": "eA==" } }));
+    let key = world.create(&secret("key")).await?;
+    let quota = world.object("v1", "ResourceQuota", "one", json!({ "spec": { "hard": { "secrets": "1" } } }));
+    world.create(&quota).await?;
+    // No controller counts here what is used.
+    let status = json!({ "status": { "hard": { "secrets": "1" }, "used": { "secrets": "1" } } });
+    let quotas = world.namespace.api::<ResourceQuota>().await?;
+    quotas.patch_status("one", &PatchParams::default(), &Patch::Merge(status)).await?;
+    await_condition("the quota to be enforced", PATIENCE, async || {
+        let refused = world.dry_run_create(&secret("other")).await.err().context("not yet")?;
+        ensure!(refused.message.contains("exceeded quota"), "{refused}");
+        Ok(())
+    })
+    .await?;
+    let web = world.create(&service(80)).await?;
+
+    for (live, desired, kind) in
+        [(web, service(81), WriteErrorKind::Invalid), (key, secret("key"), WriteErrorKind::Denied)]
+    {
+        let targets = vec![target(&live)];
+        let recreate = Command::Recreate { destination: Destination::ThisCluster, desired, targets: targets.clone() };
+        let executed = world.execute(recreate).await;
+        let Executed::Failed(error) = &executed else { bail!("the dry run should have been refused: {executed:?}") };
+        ensure!(error.kind == kind && error.cure().contains("still counts the object"), "{error:?}");
+        ensure!(world.now(&targets[0]).await?.is_some(), "nothing is deleted: {error}");
+    }
+    Ok(())
 }
