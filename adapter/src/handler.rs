@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use lifecycle_core::bundle::report::ObjectReport;
+use lifecycle_bundle::report::ObjectReport;
 use lifecycle_core::decision::{Decision, SkipReason};
 use lifecycle_core::event::LifecycleEvent;
 use lifecycle_core::outcome::{GateRecord, Outcome, OutcomeResult};

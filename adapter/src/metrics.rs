@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use lifecycle_core::bundle::report::Report;
+use lifecycle_bundle::report::Report;
 use lifecycle_service::metrics::{self, Exposition, Histograms, Register, write};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;

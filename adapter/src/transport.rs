@@ -13,7 +13,7 @@ pub mod router;
 
 use std::future::Future;
 
-use lifecycle_core::bundle::guard::Members;
+use lifecycle_bundle::guard::Members;
 pub use lifecycle_kube::Deletion;
 use lifecycle_objects::destination::Destination;
 use lifecycle_objects::identity::Identity;

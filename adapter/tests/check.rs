@@ -437,7 +437,7 @@ fn explain_and_graph_show_the_objects_of_a_bundle() {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap()
     };
-    let bundle = lifecycle_core::bundle::table::Row::Purge;
+    let bundle = lifecycle_bundle::table::Row::Purge;
     let explained = run("--explain");
     assert!(explained.contains("its objects:"), "{explained}");
     assert!(explained.contains(&format!("{:>3}  {}", bundle.number(), bundle.condition())), "{explained}");

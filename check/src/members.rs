@@ -5,12 +5,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use lifecycle_core::bundle::order::managed::ManagedTypes;
-use lifecycle_core::bundle::order::webhooks::Services;
-use lifecycle_core::bundle::order::{Place, Wave, waves};
-use lifecycle_core::bundle::policy::Policies;
-use lifecycle_core::bundle::siblings::Claim;
-use lifecycle_core::bundle::table::{Found, Intent, Row, Situation, Wanted, decide};
+use lifecycle_bundle::order::managed::ManagedTypes;
+use lifecycle_bundle::order::webhooks::Services;
+use lifecycle_bundle::order::{Place, Wave, waves};
+use lifecycle_bundle::policy::Policies;
+use lifecycle_bundle::siblings::Claim;
+use lifecycle_bundle::table::{Found, Intent, Row, Situation, Wanted, decide};
 use lifecycle_core::task::{Bundle, KnownObject, Resource, Task, TransportKind};
 
 /// What the objects of one bundle can come to.
@@ -160,7 +160,7 @@ fn situations(intent: Intent, policies: Policies, serves_once: bool, claims: &[C
         Found::Nothing,
         member(Some(digest), false),
         member(Some(other), false),
-        member(Some(lifecycle_core::bundle::digest::ONCE), false),
+        member(Some(lifecycle_bundle::digest::ONCE), false),
         member(None, false),
         member(Some(digest), true),
         held(None, false),

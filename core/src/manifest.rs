@@ -5,8 +5,6 @@
 //! a stamped label or annotation is invalid.
 
 pub mod reserved;
-mod secret;
-pub mod server_set;
 
 use std::borrow::Cow;
 
@@ -18,12 +16,13 @@ use lifecycle_objects::failure::{FailReason, Failure};
 use lifecycle_objects::id::{Generation, GroupVersionKind, is_same_namespace};
 use lifecycle_objects::keys;
 use lifecycle_objects::observation::Version;
+use lifecycle_objects::secret::{encode_texts, lacks_value};
+use lifecycle_objects::server_set;
 use lifecycle_objects::stamp::{Stamp, apply_stamp, mapping, prove};
 use serde_json::{Value, json};
 
 use crate::task::{Manifest, Resource, TransportKind};
 use reserved::Reserved;
-pub(crate) use secret::{encode_patch, encode_texts, is_kind_of_secrets, lacks_text, lacks_value};
 
 /// A rendered and stamped object.
 #[derive(Debug, Clone, PartialEq)]

@@ -3,14 +3,15 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
+use lifecycle_bundle::member::Effect;
+use lifecycle_bundle::report::Report;
+use lifecycle_bundle::table::Intent;
 use lifecycle_language::cel::Reading;
 use lifecycle_language::secrets::Secrets;
 use lifecycle_objects::failure::{FailReason, Failure};
 use lifecycle_objects::id::GroupVersionKind;
 use serde_json::{Value, json};
 
-use crate::bundle::member::Effect;
-use crate::bundle::report::Report;
 use crate::decision::{Decision, SkipReason, WaitReason};
 use crate::row::Row;
 use crate::warning::{Warning, WarningReason};
@@ -155,6 +156,27 @@ impl OutcomeResult {
             Self::Skipped => "skipped",
             Self::Waiting => "waiting",
             Self::Failed(_) => "failed",
+        }
+    }
+}
+
+impl From<&Report> for OutcomeResult {
+    /// What became of a bundle's objects as a whole, if nothing failed and the parent was not written.
+    fn from(report: &Report) -> Self {
+        let has = |wanted: fn(&Effect) -> bool| report.objects.iter().any(|object| wanted(&object.effect));
+        let is_complete = report.stopped.is_none();
+        match report.intent {
+            Intent::Apply if has(|effect| *effect != Effect::None) => Self::Updated,
+            Intent::Delete if has(|effect| matches!(effect, Effect::Deleted | Effect::Deleting)) => {
+                if is_complete {
+                    Self::Deleted
+                } else {
+                    Self::Deleting
+                }
+            }
+            Intent::Disown if is_complete && has(|effect| *effect == Effect::Disowned) => Self::Disowned,
+            Intent::Apply | Intent::Delete | Intent::Disown if is_complete => Self::Skipped,
+            Intent::Apply | Intent::Delete | Intent::Disown => Self::Waiting,
         }
     }
 }

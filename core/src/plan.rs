@@ -53,13 +53,13 @@ mod unobserved;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use lifecycle_bundle::report::Report;
 use lifecycle_language::scope::Scope;
 use lifecycle_objects::id::Generation;
 use lifecycle_objects::observation::{Observation, Query, Version};
 use lifecycle_objects::stamp::Stamp;
 use lifecycle_objects::write::{Command, PropagationPolicy, Target};
 
-use crate::bundle::report::Report;
 use crate::manifest::reserved::Reserved;
 use crate::outcome::{Outcome, Pruned};
 use crate::task::{Resource, Task};

@@ -12,6 +12,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::SignedDuration;
+use lifecycle_bundle::draft::Draft;
+use lifecycle_bundle::order::webhooks::ServiceName;
+use lifecycle_bundle::policy::{Policies, Settings};
 use lifecycle_language::cel::Expression;
 use lifecycle_language::template::{Template, Tree};
 use lifecycle_objects::id::GroupVersionKind;
@@ -21,10 +24,7 @@ use lifecycle_objects::write::PropagationPolicy;
 use serde_json::Value;
 
 use crate::api_call::ApiCall;
-use crate::bundle::draft::Draft;
-use crate::bundle::order::webhooks::ServiceName;
-use crate::bundle::policy::{Policies, Settings};
-use crate::bundle::ready::Rule;
+use crate::bundle::ready::Rules;
 
 /// The compiled task file: what the adapter does for each event.
 #[derive(Debug)]
@@ -253,7 +253,7 @@ pub struct Bundle {
     /// Whether an event decides about further objects.
     pub has_others: bool,
     /// When objects are ready, where the author says so.
-    pub ready: Vec<Rule>,
+    pub ready: Rules,
     /// The prefix of the annotations that set the policies of single objects.
     pub prefix: String,
 }

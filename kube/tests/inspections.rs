@@ -5,8 +5,8 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use lifecycle_core::bundle::applyset::PART_OF;
-use lifecycle_core::bundle::guard::{Guard, Members};
+use lifecycle_bundle::applyset::PART_OF;
+use lifecycle_bundle::guard::{Guard, Members};
 use lifecycle_e2e::fault::{Fault, When};
 use lifecycle_e2e::kube::{ControlPlane, TestNamespace, widgets};
 use lifecycle_e2e::{PATIENCE, await_condition, unique};

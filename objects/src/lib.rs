@@ -17,10 +17,18 @@ pub mod inspection;
 pub mod keys;
 pub mod kinds;
 pub mod labels;
+pub mod merge_keys;
 pub mod object_ref;
 pub mod observation;
+pub mod pod;
 pub mod proof;
+pub mod quantity;
 pub mod readiness;
+pub mod secret;
+pub mod server_set;
 pub mod stamp;
+#[cfg(any(test, feature = "store"))]
+pub mod store;
+mod table;
 pub mod type_pattern;
 pub mod write;

@@ -1,6 +1,7 @@
 //! Queries for live objects, and their results.
 
 mod holding;
+mod owner;
 mod recorded;
 mod version;
 
@@ -14,6 +15,7 @@ use crate::id::{GroupVersionKind, is_same_namespace};
 use crate::keys;
 
 pub use holding::held_by;
+pub use owner::{labelled_owner, whose};
 pub use recorded::Recorded;
 pub use version::{Unobserved, Version};
 

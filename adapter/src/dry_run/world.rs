@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use lifecycle_api_client::Base;
 use lifecycle_config::diagnostics::Diagnostics;
 use lifecycle_core::event::LifecycleEvent;
-use lifecycle_core::quantity::canonicalize;
+use lifecycle_objects::quantity::canonicalize;
 use lifecycle_objects::write::WriteError;
 use lifecycle_service::version::Version;
 use reqwest::Url;

@@ -4,7 +4,7 @@
 //! anything else: the bundle has put what belongs one after the other into different batches.
 
 use futures::{StreamExt as _, stream};
-use lifecycle_core::bundle::guard::Members;
+use lifecycle_bundle::guard::Members;
 use lifecycle_objects::identity::Identity;
 use lifecycle_objects::inspection::Inspection;
 use lifecycle_objects::write::{Command, Executed, WriteError};

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use lifecycle_core::bundle::guard::Members;
+use lifecycle_bundle::guard::Members;
 use lifecycle_objects::id::GroupVersionKind;
 use lifecycle_objects::identity::Identity;
 use lifecycle_objects::inspection::Inspection;

@@ -6,11 +6,11 @@
 use lifecycle_check::lint::mismatches;
 use lifecycle_config::diagnostics::Diagnostics;
 use lifecycle_config::document::Document;
-use lifecycle_core::quantity;
 use lifecycle_core::task::Task;
 use lifecycle_language::cel::Types;
 use lifecycle_language::value::Type;
 use lifecycle_objects::id::GroupVersionKind;
+use lifecycle_objects::quantity;
 use serde_json::{Value, json};
 
 use super::{BOOLEAN, INTEGER, NUMBER, TEXT, parser, wanted};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use lifecycle_core::bundle::guard::Members;
+use lifecycle_bundle::guard::Members;
 use lifecycle_objects::destination::Destination;
 use lifecycle_objects::id::GroupVersionKind;
 use lifecycle_objects::identity::Identity;

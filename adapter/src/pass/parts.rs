@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use lifecycle_core::bundle::report::ObjectReport;
+use lifecycle_bundle::report::ObjectReport;
 use lifecycle_core::decision::{Decision, Resent, SkipReason, WaitReason};
 use lifecycle_core::outcome::{GateAnswer, GateRecord, Outcome, OutcomeResult};
 use lifecycle_core::post::{ActionEnd, ActionResult};

@@ -6,12 +6,12 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use lifecycle_core::bundle::guard::{Guard, Members};
-use lifecycle_core::merge_keys::equal_keys;
+use lifecycle_bundle::guard::{Guard, Members};
 use lifecycle_kube::{CallObserver, CallRecord, Client, Cluster, Error, ErrorKind, Fence, Form, Selector, Settings};
 use lifecycle_objects::destination::Destination;
 use lifecycle_objects::identity::Identity;
 use lifecycle_objects::inspection::Inspection;
+use lifecycle_objects::merge_keys::equal_keys;
 use lifecycle_objects::object_ref::ObjectRef;
 use lifecycle_objects::observation::{Query, QueryBy, Version};
 use lifecycle_objects::write::{PropagationPolicy, Target, UpdateMode, WriteError, WriteErrorKind};

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use lifecycle_core::bundle::guard::Members;
+use lifecycle_bundle::guard::Members;
 use lifecycle_maestro::{CallObserver, CallRecord, Maestro};
 use lifecycle_objects::destination::Destination;
 use lifecycle_objects::identity::Identity;

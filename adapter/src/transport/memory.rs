@@ -28,13 +28,13 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
-use lifecycle_core::bundle::guard::{Guard, Members};
-use lifecycle_core::quantity::canonicalize;
+use lifecycle_bundle::guard::{Guard, Members};
 use lifecycle_objects::destination::Destination;
 use lifecycle_objects::identity::Identity;
 use lifecycle_objects::inspection::Inspection;
 use lifecycle_objects::object_ref::ObjectRef;
 use lifecycle_objects::observation::{Query, QueryBy, Version};
+use lifecycle_objects::quantity::canonicalize;
 use lifecycle_objects::write::{PropagationPolicy, Target, UpdateMode, WriteError, WriteErrorKind};
 use serde_json::Value;
 

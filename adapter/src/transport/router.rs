@@ -4,7 +4,7 @@
 //! `Invalid` if the destination has no transport. Loading a task checks its destinations, so that this failure
 //! is a bug.
 
-use lifecycle_core::bundle::guard::Members;
+use lifecycle_bundle::guard::Members;
 use lifecycle_objects::destination::Destination;
 use lifecycle_objects::identity::Identity;
 use lifecycle_objects::inspection::Inspection;

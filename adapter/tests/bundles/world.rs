@@ -214,7 +214,7 @@ impl World {
     pub(crate) fn lines(&self) -> Vec<String> {
         let report = self.outcome.as_ref().and_then(|outcome| outcome.bundle.as_ref());
         let objects = report.iter().flat_map(|report| &report.objects);
-        let line = |object: &lifecycle_core::bundle::report::ObjectReport| {
+        let line = |object: &lifecycle_bundle::report::ObjectReport| {
             format!("{} {} {}", object.identity.name, object.effect.as_str(), object.readiness().0)
         };
         let mut lines: Vec<String> = objects.map(line).map(|line| self.neutral(&line)).collect();

@@ -146,6 +146,7 @@ fn every_proof_exists(named: impl Iterator<Item = String>) {
         "language",
         "core",
         "objects",
+        "bundle",
         "check",
         "kube",
         "maestro",

@@ -8,9 +8,9 @@ use hyperfleet_adapter::metrics::{
     PreconditionResult, WriteResult,
 };
 use jiff::Timestamp;
-use lifecycle_core::bundle::member::Effect;
-use lifecycle_core::bundle::report::{ObjectReport, Report};
-use lifecycle_core::bundle::table::Intent;
+use lifecycle_bundle::member::Effect;
+use lifecycle_bundle::report::{ObjectReport, Report};
+use lifecycle_bundle::table::Intent;
 use lifecycle_objects::identity::{GroupKind, Identity};
 use lifecycle_service::metrics::Exposition;
 

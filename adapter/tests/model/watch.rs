@@ -7,7 +7,7 @@ use std::future::pending;
 use std::sync::Arc;
 
 use hyperfleet_adapter::transport::{Deletion, Transport};
-use lifecycle_core::bundle::guard::Members;
+use lifecycle_bundle::guard::Members;
 use lifecycle_objects::destination::Destination;
 use lifecycle_objects::identity::Identity;
 use lifecycle_objects::inspection::Inspection;

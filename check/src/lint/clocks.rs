@@ -3,8 +3,8 @@
 //! An entry is written once for a generation, so its manifest may hold the time of that write. Its name may not, where discovery
 //! looks for it.
 
+use lifecycle_bundle::policy::{Policy as _, Reconcile};
 use lifecycle_config::document::Path;
-use lifecycle_core::bundle::policy::{Policy as _, Reconcile};
 use lifecycle_core::task::{CaptureSource, Manifest, ParamSource, Resource, Task};
 use lifecycle_language::cel::Expression;
 use lifecycle_language::template::{Part, Template, Tree};

@@ -2,11 +2,11 @@
 //! them for ever; an instance of a type, with which it would go; or a definition, whose instances lose the operator that works on
 //! them.
 
+use lifecycle_bundle::table::Intent;
 use lifecycle_config::document::Path;
+use lifecycle_core::task::{Bundle, KnownObject};
 
 use super::{Linter, resources};
-use lifecycle_core::bundle::table::Intent;
-use lifecycle_core::task::{Bundle, KnownObject};
 
 pub(super) fn lint(linter: &mut Linter<'_>) {
     for (path, resource) in resources(linter.task) {

@@ -2,7 +2,7 @@
 //! in it. A recreation deletes first, and an orphan gate or a delete policy does not keep it from that. Warns of a definition, too,
 //! that an entry deletes: only a bundle looks whether others still use its type.
 
-use lifecycle_core::bundle::policy::Update;
+use lifecycle_bundle::policy::Update;
 use lifecycle_core::task::{KnownObject, Recreate};
 
 use super::{Linter, resources};

@@ -1,8 +1,8 @@
 //! Warns of comparisons of live quantities with a spelling that an API server never stores, such as `2048Mi`, which it stores as
 //! `2Gi`: a patch gate with such a comparison holds on every event.
 
-use lifecycle_core::quantity;
 use lifecycle_core::task::Task;
+use lifecycle_objects::quantity;
 
 use super::Linter;
 use super::comparisons::expressions;

@@ -9,7 +9,7 @@ use super::{Linter, resources};
 
 pub(super) fn lint(linter: &mut Linter<'_>) {
     for (path, resource) in resources(linter.task) {
-        for (index, rule) in resource.bundle.iter().flat_map(|bundle| &bundle.ready).enumerate() {
+        for (index, rule) in resource.bundle.iter().flat_map(|bundle| &bundle.ready.0).enumerate() {
             let types = rule.expression.types(&|_| Types::open());
             if let Some(others) = types.others().filter(|_| types.excludes_boolean()) {
                 let at = path.key("bundle").key("ready").index(index).key("expression");
@@ -18,7 +18,7 @@ pub(super) fn lint(linter: &mut Linter<'_>) {
             }
         }
         let Some(bundle) = resource.bundle.as_ref().filter(|bundle| !bundle.has_others) else { continue };
-        for (index, rule) in bundle.ready.iter().enumerate().filter(|(_, rule)| !is_about_one(rule, bundle)) {
+        for (index, rule) in bundle.ready.0.iter().enumerate().filter(|(_, rule)| !is_about_one(rule, bundle)) {
             let of_kind = bundle.known.iter().filter(|object| object.identity.kind == rule.kind);
             let names: Vec<_> = of_kind.map(|object| format!("`{}`", object.identity.name)).collect();
             let (message, help) = match (&rule.name, names.as_slice()) {

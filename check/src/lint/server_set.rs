@@ -3,8 +3,8 @@
 //! Generators write `creationTimestamp: null`, an empty `status`, and the `status` of a definition: of these nothing is said.
 
 use lifecycle_config::document::Path;
-use lifecycle_core::manifest::server_set::{METADATA, ignores_status};
 use lifecycle_language::template::{Part, Tree};
+use lifecycle_objects::server_set::{METADATA, ignores_status};
 use serde_json::Value;
 
 use super::{Linter, resources};

@@ -1,8 +1,8 @@
 //! Warns of annotations that are to set the policies of an object, and that nobody reads: on an entry that is no bundle, as
 //! labels, or with the prefix of another tool.
 
+use lifecycle_bundle::policy::Settings;
 use lifecycle_config::document::Path;
-use lifecycle_core::bundle::policy::Settings;
 use lifecycle_core::task::Resource;
 use lifecycle_language::template::Tree;
 use serde_json::Value;

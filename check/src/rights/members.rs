@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use lifecycle_core::bundle::policy::{Delete, Policy as _, Update};
+use lifecycle_bundle::policy::{Delete, Policy as _, Update};
 use lifecycle_core::task::{Bundle, Resource};
 use lifecycle_language::template::{Part, Tree};
 use lifecycle_objects::id::GroupVersionKind;

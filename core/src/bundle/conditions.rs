@@ -3,10 +3,10 @@
 //! In: the outcome of the bundle; none if its turn did not come. Out: `Applied` and `Available`, with reason and message. Nothing
 //! here fails: what failed is a reason.
 
+use lifecycle_bundle::report::Report;
+use lifecycle_bundle::table::Intent;
 use serde_json::{Value, json};
 
-use super::report::Report;
-use super::table::Intent;
 use crate::outcome::Outcome;
 
 /// The conditions `Applied` and `Available` of a bundle.

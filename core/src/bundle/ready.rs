@@ -4,6 +4,7 @@
 //! expression without a value leaves the object in progress, and the sentence says why.
 
 use jiff::Timestamp;
+use lifecycle_bundle::ready::ReadyRules;
 use lifecycle_language::cel::{Answer, Expression};
 use lifecycle_language::scope::Scope;
 use serde_json::Value;
@@ -25,31 +26,35 @@ pub struct Rule {
     pub expression: Expression,
 }
 
-/// Judges a live object by the first rule about it; none if there is none.
-///
-/// The rules of kinds judge a terminating object, and one whose controller has not seen its newest state.
-#[must_use]
-pub fn judge(rules: &[Rule], identity: &Identity, object: &Value, now: Timestamp) -> Option<Judgement> {
-    let is_about =
-        |rule: &&Rule| rule.kind == identity.kind && rule.name.as_ref().is_none_or(|name| *name == identity.name);
-    let is_current = |_: &&Rule| object.pointer("/metadata/deletionTimestamp").is_none() && is_observed(object);
-    let rule = rules.iter().find(is_about).filter(is_current)?;
-    let mut scope = Scope::new(now);
-    scope.set(OBJECT, object.clone());
-    let (readiness, why) = match rule.expression.evaluate(&scope) {
-        Ok(Answer::Value(Value::Bool(true))) => (Readiness::Ready, "its ready expression holds".to_owned()),
-        Ok(Answer::Value(Value::Bool(false))) => {
-            (Readiness::InProgress, "its ready expression does not hold yet".to_owned())
-        }
-        // A text such as `Failed` must not count as ready.
-        Ok(Answer::Value(_) | Answer::Absent) => (
-            Readiness::InProgress,
-            "its ready expression gives neither `true` nor `false`: compare the value".to_owned(),
-        ),
-        // The error may quote the object, which may be a Secret.
-        Err(_) => (Readiness::InProgress, "its ready expression has no value yet".to_owned()),
-    };
-    Some(Judgement { readiness, why })
+/// The rules of a bundle.
+#[derive(Debug)]
+pub struct Rules(pub Vec<Rule>);
+
+/// The first rule about an object judges it. The rules of kinds judge a terminating object, and one whose controller has not seen
+/// its newest state.
+impl ReadyRules for Rules {
+    fn judge(&self, identity: &Identity, object: &Value, now: Timestamp) -> Option<Judgement> {
+        let is_about =
+            |rule: &&Rule| rule.kind == identity.kind && rule.name.as_ref().is_none_or(|name| *name == identity.name);
+        let is_current = |_: &&Rule| object.pointer("/metadata/deletionTimestamp").is_none() && is_observed(object);
+        let rule = self.0.iter().find(is_about).filter(is_current)?;
+        let mut scope = Scope::new(now);
+        scope.set(OBJECT, object.clone());
+        let (readiness, why) = match rule.expression.evaluate(&scope) {
+            Ok(Answer::Value(Value::Bool(true))) => (Readiness::Ready, "its ready expression holds".to_owned()),
+            Ok(Answer::Value(Value::Bool(false))) => {
+                (Readiness::InProgress, "its ready expression does not hold yet".to_owned())
+            }
+            // A text such as `Failed` must not count as ready.
+            Ok(Answer::Value(_) | Answer::Absent) => (
+                Readiness::InProgress,
+                "its ready expression gives neither `true` nor `false`: compare the value".to_owned(),
+            ),
+            // The error may quote the object, which may be a Secret.
+            Err(_) => (Readiness::InProgress, "its ready expression has no value yet".to_owned()),
+        };
+        Some(Judgement { readiness, why })
+    }
 }
 
 #[cfg(test)]
@@ -68,12 +73,12 @@ mod tests {
             name: name.map(str::to_owned),
             expression: Expression::parse(expression).unwrap(),
         };
-        let rules = [
+        let rules = Rules(vec![
             rule(Some("special"), "true"),
             rule(Some("text"), "object.status.phase"),
             rule(Some("optional"), "object.?missing"),
             rule(None, "object.status.phase == 'Running'"),
-        ];
+        ]);
         let cases = [
             ("special", json!({}), Some((Readiness::Ready, "holds"))),
             ("other", json!({ "phase": "Running" }), Some((Readiness::Ready, "holds"))),
@@ -86,12 +91,12 @@ mod tests {
             let object = json!({
                 "apiVersion": "example.io/v1", "kind": "Foo", "metadata": { "name": name }, "status": status,
             });
-            let found = judge(&rules, &ObjectRef::of(&object).into(), &object, Timestamp::UNIX_EPOCH);
+            let found = rules.judge(&ObjectRef::of(&object).into(), &object, Timestamp::UNIX_EPOCH);
             let (readiness, why) = expected.unwrap();
             let found = found.unwrap();
             assert!(found.readiness == readiness && found.why.contains(why), "{name}: {found:?}");
         }
         let map = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "special" } });
-        assert_eq!(judge(&rules, &ObjectRef::of(&map).into(), &map, Timestamp::UNIX_EPOCH), None);
+        assert_eq!(rules.judge(&ObjectRef::of(&map).into(), &map, Timestamp::UNIX_EPOCH), None);
     }
 }

@@ -7,11 +7,11 @@
 //! A text holds any number of YAML documents. A document without content is left out, so that a condition in a template
 //! can drop an object; a `List`, or a list of one kind, stands for its items.
 
+use lifecycle_bundle::prepare::Source;
 use lifecycle_language::scope::Scope;
 use lifecycle_objects::keys;
 use serde_json::{Map, Value};
 
-use super::prepare::Source;
 use crate::manifest::parse_all;
 use crate::task::{Bundle, Manifest};
 

@@ -1,13 +1,14 @@
 //! Tests of manifests that are written as text: the objects they render to, and their errors.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
+use lifecycle_bundle::draft::Draft;
+use lifecycle_bundle::policy::Policies;
+use lifecycle_language::template::Template;
+use lifecycle_objects::secret::encode_patch;
 use serde_json::json;
 
 use super::*;
-use crate::bundle::draft::Draft;
-use crate::bundle::policy::Policies;
 use crate::task::compile::{Surroundings, compile};
-use lifecycle_language::template::Template;
 
 fn rendered(text: &str) -> Result<Value, String> {
     let template = Template::parse(text).map_err(|error| error.to_string())?;

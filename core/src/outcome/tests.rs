@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
+use lifecycle_bundle::report::ObjectReport;
+use lifecycle_bundle::table::Intent;
 use lifecycle_objects::identity::{GroupKind, Identity};
 use serde_json::json;
 
 use super::*;
-use crate::bundle::report::ObjectReport;
-use crate::bundle::table::Intent;
 
 /// An outcome without any text of others.
 fn outcome() -> Outcome {

@@ -1,7 +1,7 @@
 //! The turn of a bundle: from the decision about its parent to its members.
 //!
 //! In: the decision, and what the caller read, wrote and looked at. Out: one [`BundleStep`] after the other; in the end the
-//! entry's outcome, with a [`Report`](crate::bundle::report::Report). What fails is the outcome of the entry.
+//! entry's outcome, with a [`Report`](lifecycle_bundle::report::Report). What fails is the outcome of the entry.
 //!
 //! | decision about the parent | the members | the parent |
 //! | --- | --- | --- |
@@ -15,6 +15,14 @@
 
 use std::collections::BTreeMap;
 
+use lifecycle_bundle::applyset;
+use lifecycle_bundle::guard::Members;
+use lifecycle_bundle::member::Rendered;
+use lifecycle_bundle::parent::Parent;
+use lifecycle_bundle::prepare::prepare;
+use lifecycle_bundle::session::{self, FoundMembers, Session, Setting};
+use lifecycle_bundle::siblings::Siblings;
+use lifecycle_bundle::table::Intent;
 use lifecycle_language::scope::Scope;
 use lifecycle_objects::destination::Destination;
 use lifecycle_objects::failure::{FailReason, Failure};
@@ -24,7 +32,7 @@ use lifecycle_objects::inspection::Inspection;
 use lifecycle_objects::keys;
 use lifecycle_objects::kinds::is_namespaced;
 use lifecycle_objects::object_ref::ObjectRef;
-use lifecycle_objects::observation::{Described as _, Observation, Query, QueryBy, Version};
+use lifecycle_objects::observation::{Described as _, Observation, Query, QueryBy, Version, whose};
 use lifecycle_objects::type_pattern::TypePattern;
 use lifecycle_objects::write::{Command, Disowning, Executed, Target, UpdateMode, WriteError, WriteErrorKind};
 use serde_json::Value;
@@ -32,19 +40,10 @@ use serde_json::Value;
 use super::decide::current;
 use super::disown;
 use super::{After, Next, Pending, Planner, Purpose, State, Write, reads};
-use crate::bundle::applyset;
-use crate::bundle::guard::Members;
-use crate::bundle::member::Rendered;
-use crate::bundle::parent::Parent;
-use crate::bundle::prepare::prepare;
 use crate::bundle::render::render;
-use crate::bundle::session::{self, FoundMembers, Session, Setting};
-use crate::bundle::siblings::Siblings;
-use crate::bundle::table::Intent;
 use crate::decision::{Decision, DisownReason, SkipReason, WaitReason};
 use crate::manifest::Desired;
 use crate::outcome::OutcomeResult;
-use crate::ownership::whose;
 use crate::task::Bundle;
 
 /// What the caller does for the members of a bundle.
@@ -367,8 +366,8 @@ impl<'t> Planner<'t> {
         let result = match (report.failure(), intent) {
             (Some(failure), _) => OutcomeResult::Failed(failure),
             (None, Intent::Apply) if !is_complete => OutcomeResult::Waiting,
-            (None, Intent::Apply) => written.unwrap_or_else(|| report.result()),
-            (None, Intent::Delete | Intent::Disown) => report.result(),
+            (None, Intent::Apply) => written.unwrap_or_else(|| OutcomeResult::from(&report)),
+            (None, Intent::Delete | Intent::Disown) => OutcomeResult::from(&report),
         };
         let after = live.map_or(After::AsObserved, |live| After::Now(Some(live)));
         pending.report = Some(report);

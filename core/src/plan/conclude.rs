@@ -1,18 +1,17 @@
 //! The end of a resource's turn: updates `resources`, records the outcome, and keeps what dependents need to know.
 
+use lifecycle_bundle::report::shown;
 use lifecycle_language::scope::Scope;
 use lifecycle_objects::keys;
 use lifecycle_objects::object_ref::ObjectRef;
-use lifecycle_objects::observation::{Observation, QueryBy, Version, could_find, held_by};
+use lifecycle_objects::observation::{Observation, QueryBy, Version, could_find, held_by, whose};
 
 use super::decide::current;
 use super::inside::is_applied;
 use super::owner::OwnerStatus;
 use super::{After, Pending, Planner, Slot, State};
-use crate::bundle::report::shown;
 use crate::decision::{Decision, SkipReason, WaitReason};
 use crate::outcome::{Outcome, OutcomeResult};
-use crate::ownership::whose;
 use crate::warning::{Warning, WarningReason};
 
 impl Planner<'_> {

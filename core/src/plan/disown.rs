@@ -13,8 +13,6 @@ use lifecycle_objects::observation::Version;
 use lifecycle_objects::stamp::Stamp;
 use serde_json::{Map, Value, json};
 
-use super::owner::kept_references;
-
 /// Returns an error if the resource id cannot be the value of the label `hyperfleet.io/disowned`.
 pub(super) fn check_mark(stamp: &Stamp) -> Result<(), String> {
     if let Some(fault) = &stamp.resource_id_fault {
@@ -43,7 +41,7 @@ pub(super) fn patch(version: &Version, destination: &Destination, resource: &str
     let mut metadata = Map::new();
     metadata.insert("labels".to_owned(), labels);
     metadata.insert("annotations".to_owned(), annotations);
-    if let Some(left) = kept_references(version) {
+    if let Some(left) = version.kept_references() {
         // `null` removes the key, so that the object looks like one that never had an owner.
         let left = if left.is_empty() { Value::Null } else { Value::Array(left) };
         metadata.insert("ownerReferences".to_owned(), left);

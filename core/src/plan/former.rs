@@ -13,6 +13,7 @@
 //! Of a bundle, one parent after the other becomes the version, so that each set goes in its own order. A search that the API server
 //! forbids is a warning alone: roles that were made for an adapter without this search would block every deletion for ever.
 
+use lifecycle_bundle::applyset;
 use lifecycle_language::scope::Scope;
 use lifecycle_objects::id::is_same_kind;
 use lifecycle_objects::keys;
@@ -25,7 +26,6 @@ use super::decide::{Decided, Gate, Questions as _};
 use super::gates::Examination;
 use super::observed::put;
 use super::{Planner, Read};
-use crate::bundle::applyset;
 use crate::decision::{Decision, DisownReason, SkipReason};
 use crate::outcome::GateAnswer;
 use crate::ownership::Owned;

@@ -9,6 +9,7 @@ use lifecycle_language::value::Type;
 use lifecycle_objects::failure::{FailReason, Failure};
 use lifecycle_objects::id::Generation;
 use lifecycle_objects::observation::Version;
+use lifecycle_objects::secret::{encode_patch, is_kind_of_secrets, lacks_text};
 use lifecycle_objects::stamp::Stamp;
 use serde_json::Value;
 
@@ -17,7 +18,7 @@ use super::owner::OwnerStatus;
 use super::{reads, unobserved};
 use crate::decision::{NotYet, Resent};
 use crate::manifest::reserved::Reserved;
-use crate::manifest::{self, Desired, Identity, encode_patch, is_kind_of_secrets, lacks_text};
+use crate::manifest::{self, Desired, Identity};
 use crate::outcome::GateAnswer;
 use crate::outcome::GateRecord;
 use crate::patch;

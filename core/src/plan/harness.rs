@@ -4,4 +4,3 @@
 //! that does not compile. Other crates get this module by the feature `harness`.
 
 pub mod passes;
-pub mod store;

@@ -6,12 +6,12 @@
 //! objects as soon as every object was read, so that no gate takes an unread nested object for an absent one.
 //! In other tasks it looks after the parent was applied, as the Go adapter does.
 
+use lifecycle_bundle::report::shown;
 use lifecycle_language::scope::Scope;
 use lifecycle_objects::failure::{FailReason, Failure};
 use serde_json::Value;
 
 use super::{Planner, query, reads};
-use crate::bundle::report::shown;
 use crate::decision::{Decision, SkipReason, WaitReason};
 use crate::nested;
 use crate::outcome::OutcomeResult;

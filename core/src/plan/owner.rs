@@ -158,18 +158,6 @@ pub(super) fn add_reference(object: &mut Value, reference: Value) {
     }
 }
 
-/// The owner references that a disowned object keeps; `None` if it keeps all of them.
-///
-/// Controller references stay, because a controller would adopt the object again. Every other reference goes:
-/// through it the garbage collector could delete the disowned object. A missing reference has no such risk: the
-/// object merely stays.
-pub(crate) fn kept_references(version: &Version) -> Option<Vec<Value>> {
-    let is_controllers = |reference: &&Value| reference.get("controller").and_then(Value::as_bool) == Some(true);
-    let references = version.owner_references();
-    let kept: Vec<Value> = references.iter().filter(is_controllers).cloned().collect();
-    (kept.len() < references.len()).then_some(kept)
-}
-
 fn uid(reference: &Value) -> Option<&str> {
     reference.get("uid").and_then(Value::as_str)
 }

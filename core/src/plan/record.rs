@@ -2,7 +2,7 @@
 
 use lifecycle_language::scope::Scope;
 use lifecycle_objects::failure::{FailReason, Failure};
-use lifecycle_objects::observation::{Observation, Version, could_find};
+use lifecycle_objects::observation::{Observation, Version, could_find, whose};
 use lifecycle_objects::write::{Executed, NotCreated, Target, WriteError, WriteErrorKind};
 
 use super::decide::current;
@@ -10,7 +10,7 @@ use super::observed::put;
 use super::{After, Attempt, Pending, Planner, State};
 use crate::decision::{Decision, WaitReason};
 use crate::outcome::OutcomeResult;
-use crate::ownership::{Owned, whose};
+use crate::ownership::Owned;
 
 impl Planner<'_> {
     /// Takes what became of the last write. The same resource may need another write: a creation that met its own object is

@@ -5,6 +5,8 @@
 
 use std::collections::HashSet;
 
+use lifecycle_bundle::siblings::{Sibling, Siblings};
+use lifecycle_bundle::table::Intent;
 use lifecycle_language::scope::Scope;
 use lifecycle_objects::identity::{GroupKind, Identity};
 use lifecycle_objects::kinds::is_namespaced;
@@ -13,8 +15,6 @@ use lifecycle_objects::observation::Observation;
 use super::Planner;
 use super::decide::{Gate, Questions as _};
 use super::gates::Examination;
-use crate::bundle::siblings::{Sibling, Siblings};
-use crate::bundle::table::Intent;
 use crate::outcome::GateAnswer;
 use crate::task::{Bundle, TransportKind};
 

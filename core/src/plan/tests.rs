@@ -30,4 +30,6 @@ mod survey;
 mod terminating_namespace;
 mod visible;
 
-use super::harness::{passes, store};
+use lifecycle_objects::store;
+
+use super::harness::passes;

@@ -11,7 +11,7 @@ use lifecycle_objects::object_ref::ObjectRef;
 use lifecycle_objects::proof::Claim;
 use serde_json::Value;
 
-use crate::bundle::applyset;
+use lifecycle_bundle::applyset;
 
 /// An object that carries the label `hyperfleet.io/adapter`.
 #[derive(Debug, Clone, PartialEq, Eq)]

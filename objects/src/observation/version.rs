@@ -103,6 +103,19 @@ impl Version {
         Some(format!("{} {}", text("kind"), text("name")))
     }
 
+    /// The owner references that the object keeps when it is disowned; `None` if it keeps all of them.
+    ///
+    /// Controller references stay, because a controller would adopt the object again. Every other reference goes:
+    /// through it the garbage collector could delete the disowned object. A missing reference has no such risk: the
+    /// object merely stays.
+    #[must_use]
+    pub fn kept_references(&self) -> Option<Vec<Value>> {
+        let is_controllers = |reference: &&Value| reference.get("controller").and_then(Value::as_bool) == Some(true);
+        let references = self.owner_references();
+        let kept: Vec<Value> = references.iter().filter(is_controllers).cloned().collect();
+        (kept.len() < references.len()).then_some(kept)
+    }
+
     /// Whether the object has the label of disowned objects, with any value: no resource may write it then.
     #[must_use]
     pub fn is_disowned(&self) -> bool {

@@ -1,6 +1,6 @@
 //! Applies and merge-patches plain JSON, with the field ownership of one applying and one patching manager.
 
-use lifecycle_core::manifest::server_set;
+use lifecycle_objects::server_set;
 use serde_json::{Map, Value};
 
 /// Fields of `metadata` that a server omits when they are empty.

@@ -1,9 +1,9 @@
 //! What a server makes of a written object beyond storing it: `metadata.generation`, the `data` of a Secret, and quantities.
 
-use lifecycle_core::quantity::canonicalize;
 use lifecycle_language::value::base64;
 use lifecycle_objects::id::GroupVersionKind;
 use lifecycle_objects::kinds::is_namespaced;
+use lifecycle_objects::quantity::canonicalize;
 use serde_json::{Map, Value};
 
 /// The kinds of Kubernetes whose objects have a generation, by API group, among those that

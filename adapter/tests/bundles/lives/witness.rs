@@ -10,7 +10,7 @@ use anyhow::{Context as _, Result, ensure};
 use hyperfleet_adapter::transport::kubernetes::KubernetesTransport;
 use hyperfleet_adapter::transport::{Deletion, Transport};
 use kube::Client;
-use lifecycle_core::bundle::guard::Members;
+use lifecycle_bundle::guard::Members;
 use lifecycle_objects::destination::Destination;
 use lifecycle_objects::identity::Identity;
 use lifecycle_objects::inspection::Inspection;

@@ -3,9 +3,9 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use lifecycle_core::plan::harness::passes::{config_map, live, pass_of, stamp, task, when, with};
-use lifecycle_core::plan::harness::store::Store;
 use lifecycle_objects::keys;
 use lifecycle_objects::stamp::Stamp;
+use lifecycle_objects::store::Store;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

@@ -1,12 +1,13 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use jiff::{SignedDuration, Timestamp};
+use lifecycle_bundle::policy::Policies;
+use lifecycle_language::template::{Template, Tree};
 use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::bundle::policy::Policies;
-use lifecycle_language::template::{Template, Tree};
+use crate::bundle::ready::Rules;
 
 fn text(text: &str) -> Manifest {
     Manifest::Text(Template::parse(text).unwrap())
@@ -25,7 +26,7 @@ fn rendered(manifests: Vec<Manifest>, x: &str) -> Result<Vec<Value>, Vec<String>
         policies: Policies { reapply: SignedDuration::ZERO, ..Policies::default() },
         creates_namespaces: true,
         managed_types: Vec::new(),
-        ready: Vec::new(),
+        ready: Rules(Vec::new()),
         known: Vec::new(),
         has_others: false,
         prefix: "hyperfleet.io".to_owned(),

@@ -1,6 +1,7 @@
 //! Builds small tasks, and runs passes over a [`Store`].
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
+use lifecycle_bundle::applyset::PART_OF;
 use lifecycle_language::scope::Scope;
 use lifecycle_objects::id::Generation;
 use lifecycle_objects::identity::Identity;
@@ -9,10 +10,9 @@ use lifecycle_objects::keys;
 use lifecycle_objects::object_ref::ObjectRef;
 use lifecycle_objects::observation::Described as _;
 use lifecycle_objects::stamp::Stamp;
+use lifecycle_objects::store::Store;
 use serde_json::{Value, json};
 
-use super::store::Store;
-use crate::bundle::applyset::PART_OF;
 use crate::outcome::Outcome;
 use crate::plan::bundle::{BundleAnswer, BundleStep};
 use crate::plan::{Next, Planner, Read, Write};

@@ -1,11 +1,11 @@
 //! Bundles in a task: the parent by the gates of the entry, its members by the session.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
+use lifecycle_bundle::applyset;
 use serde_json::{Value, json};
 
 use super::passes::{Pass, assert_settled, config_map, gated, pass, task, when, with, yes};
 use super::store::Store;
-use crate::bundle::applyset;
 use crate::bundle::conditions::conditions;
 use crate::task::Task;
 

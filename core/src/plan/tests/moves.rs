@@ -1,11 +1,11 @@
 //! Objects that move from one entry of a task to another: handed over in place, whatever the order of the entries.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
+use lifecycle_bundle::applyset;
 use serde_json::{Value, json};
 
 use super::passes::{Pass, assert_settled, config_map, gated, pass, task, when, yes};
 use super::store::Store;
-use crate::bundle::applyset;
 
 fn secret(name: &str) -> Value {
     json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": name, "namespace": "team" } })

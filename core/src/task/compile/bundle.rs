@@ -4,6 +4,12 @@ use std::str::FromStr as _;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use lifecycle_bundle::draft::Draft;
+use lifecycle_bundle::member::Rendered;
+use lifecycle_bundle::order::webhooks::called_by;
+use lifecycle_bundle::policy::{self, Policies, Policy, Settings};
+use lifecycle_bundle::prepare::{Source, prepare};
+use lifecycle_bundle::session::Setting;
 use lifecycle_language::template::{Part, Template, Tree};
 use lifecycle_objects::destination::Destination;
 use lifecycle_objects::id::{Generation, GroupVersionKind};
@@ -15,14 +21,8 @@ use serde_json::{Value, json};
 
 use super::check::{Checker, Key, Place};
 use super::manifest::{Written, read, tree};
-use crate::bundle::draft::Draft;
-use crate::bundle::member::Rendered;
-use crate::bundle::order::webhooks::called_by;
-use crate::bundle::policy::{self, Policies, Policy, Settings};
-use crate::bundle::prepare::{Source, prepare};
-use crate::bundle::ready::{OBJECT, Rule};
+use crate::bundle::ready::{OBJECT, Rule, Rules};
 use crate::bundle::render::{faults, fill_in, is_list, item_kind, objects_of};
-use crate::bundle::session::Setting;
 use crate::manifest::parse_all;
 use crate::task::spec::{
     BundleSpec, ClientSpec, ManifestSpec, MissingNamespacesSpec, PoliciesSpec, ReadySpec, ResourceSpec,
@@ -310,7 +310,7 @@ fn word<P: Policy>(
     None
 }
 
-fn ready(checker: &mut Checker<'_>, specs: &[ReadySpec], place: &Place<'_>) -> Option<Vec<Rule>> {
+fn ready(checker: &mut Checker<'_>, specs: &[ReadySpec], place: &Place<'_>) -> Option<Rules> {
     let rule = |(index, spec): (usize, &ReadySpec)| {
         let place = place.index(index);
         let kind =
@@ -318,7 +318,7 @@ fn ready(checker: &mut Checker<'_>, specs: &[ReadySpec], place: &Place<'_>) -> O
         let expression = checker.expression_over(&place.key("expression"), &spec.expression, OBJECT);
         Some(Rule { kind: kind.ok()?, name: spec.name.clone(), expression: expression? })
     };
-    specs.iter().enumerate().map(rule).collect::<Vec<_>>().into_iter().collect()
+    specs.iter().enumerate().map(rule).collect::<Vec<_>>().into_iter().collect::<Option<_>>().map(Rules)
 }
 
 /// Drafts the objects that are the same for every event, and reports what keeps them from being written, and the others whose

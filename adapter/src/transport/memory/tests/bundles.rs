@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use lifecycle_core::bundle::applyset::PART_OF;
+use lifecycle_bundle::applyset::PART_OF;
 
 use super::*;
 

@@ -1,12 +1,12 @@
 //! Tests of the key `bundle`: what it compiles to, its defaults, and its mistakes.
 
 use jiff::{SignedDuration, Timestamp};
+use lifecycle_bundle::policy::{Adoption, Delete, Policies, Reconcile, Update};
 use lifecycle_language::scope::Scope;
 use lifecycle_objects::id::GroupVersionKind;
 use serde_json::json;
 
 use super::{Surroundings, compile, compiled_task, rendered};
-use crate::bundle::policy::{Adoption, Delete, Policies, Reconcile, Update};
 use crate::task::{Bundle, DiscoverBy, Manifest, Resource, Task, TransportKind};
 
 /// A task whose entry `set` has these lines below it.
