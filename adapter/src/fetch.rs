@@ -42,6 +42,28 @@ pub struct CallRecord {
     pub response_body: Option<String>,
 }
 
+/// A line of the task's `log`, as traces print it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogRecord {
+    /// The phase that logged the line.
+    pub phase: Phase,
+    /// The name of the precondition or action whose line it is.
+    pub step: String,
+    /// The level at which the task logs the line.
+    pub level: LogLevel,
+    /// The rendered text, or why it could not be rendered.
+    pub message: Result<String, String>,
+}
+
+/// What traces print of a pass beside its report.
+#[derive(Debug, Default)]
+pub struct Account {
+    /// The HTTP calls, in order.
+    pub calls: Vec<CallRecord>,
+    /// The lines of the task's `log`, in order.
+    pub logs: Vec<LogRecord>,
+}
+
 /// What a pass looks for in the API's document about the event's resource.
 #[derive(serde::Deserialize)]
 struct Answered {
@@ -57,16 +79,16 @@ pub struct Fetcher<'a, A> {
     phase: Phase,
     /// Whether the event's own resource is being deleted, if the API said so or the opposite.
     pub is_deleting: Option<bool>,
-    /// The calls so far; `None` if the caller does not need them.
-    pub calls: Option<Vec<CallRecord>>,
+    /// The calls and lines so far; `None` if the caller does not need them.
+    pub account: Option<Account>,
 }
 
 impl<'a, A: Api> Fetcher<'a, A> {
-    /// Creates a fetcher for the pass of `event`; it records its calls if `keep_calls`.
-    pub fn new(api: &'a A, event: &'a LifecycleEvent, trace: &TraceContext, keep_calls: bool) -> Self {
+    /// Creates a fetcher for the pass of `event`; it records its calls and log lines if `keep_account`.
+    pub fn new(api: &'a A, event: &'a LifecycleEvent, trace: &TraceContext, keep_account: bool) -> Self {
         let context = CallContext { trace: trace.clone(), ..CallContext::default() };
-        let calls = keep_calls.then(Vec::new);
-        Self { api, event, context, phase: Phase::ParamExtraction, is_deleting: None, calls }
+        let account = keep_account.then(Account::default);
+        Self { api, event, context, phase: Phase::ParamExtraction, is_deleting: None, account }
     }
 
     /// Runs a stage to its end. Calls and delays end at `deadline`.
@@ -92,8 +114,11 @@ impl<'a, A: Api> Fetcher<'a, A> {
         match need {
             Need::Call(request) => Answer::Called(self.call(request).await),
             Need::File(path) => Answer::Read(read(&path, self.context.deadline).await),
-            Need::Log { level, message } => {
-                log(level, message);
+            Need::Log { step, level, message } => {
+                log(level, &message);
+                if let Some(account) = &mut self.account {
+                    account.logs.push(LogRecord { phase: self.phase, step, level, message });
+                }
                 Answer::Logged
             }
         }
@@ -149,9 +174,9 @@ impl<'a, A: Api> Fetcher<'a, A> {
     /// Sends a request, and records it.
     async fn send(&mut self, request: &ApiRequest) -> Result<api::Answer, ApiFailure> {
         let answer = self.api.call(request, &self.context).await;
-        let url = self.calls.is_some().then(|| self.redacted_url(request));
-        if let Some((calls, url)) = self.calls.as_mut().zip(url) {
-            calls.push(CallRecord {
+        let url = self.account.is_some().then(|| self.redacted_url(request));
+        if let Some((account, url)) = self.account.as_mut().zip(url) {
+            account.calls.push(CallRecord {
                 phase: self.phase,
                 method: request.method.as_str(),
                 url,
@@ -208,7 +233,7 @@ async fn read(path: &str, deadline: Option<Instant>) -> Result<String, ReadError
     outcome.unwrap_or_else(|_| Err(ReadError::Failed(text(&"the event's deadline passed"))))
 }
 
-fn log(level: LogLevel, message: Result<String, String>) {
+fn log(level: LogLevel, message: &Result<String, String>) {
     let text = match message {
         Ok(text) => text,
         Err(cause) => {

@@ -6,7 +6,7 @@ use lifecycle_core::precondition::{PreconditionResult, Verdict};
 use lifecycle_core::stage::{Phase, PhaseError};
 use lifecycle_language::scope::Scope;
 
-use crate::fetch::CallRecord;
+use crate::fetch::{CallRecord, LogRecord};
 
 pub mod parts;
 
@@ -33,6 +33,8 @@ pub struct PassReport {
     pub post: Option<PostReport>,
     /// The HTTP calls of the pass; empty unless the pipeline records them.
     pub calls: Vec<CallRecord>,
+    /// The lines of the task's `log`; empty unless the pipeline records them.
+    pub logs: Vec<LogRecord>,
 }
 
 /// The result of a pass, as a label of metrics.

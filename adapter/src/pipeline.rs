@@ -54,7 +54,7 @@ pub struct Pipeline<T, A> {
     pub transport: T,
     /// Sends the API calls of preconditions, params and post actions.
     pub api: A,
-    /// Whether reports contain the HTTP calls of a pass and the values that its gates read, for traces.
+    /// Whether reports contain the HTTP calls and log lines of a pass and the values that its gates read, for traces.
     pub keep_account: bool,
     /// Whether reports contain the values that gates read, although the log does not show them.
     pub keep_readings: bool,
@@ -93,11 +93,11 @@ impl<T: Transport, A: Api> Pipeline<T, A> {
             Err(Unresolved::Failed(error)) => {
                 report.params_error = Some(error);
                 report.is_malformed = !has_fetched;
-                return report.end(scope, fetcher.calls);
+                return report.end(scope, fetcher.account);
             }
             Err(Unresolved::Gone(message)) => {
                 report.verdict = Some(Verdict::ResourceNotFound(message));
-                return report.end(scope, fetcher.calls);
+                return report.end(scope, fetcher.account);
             }
         }
 
@@ -108,7 +108,7 @@ impl<T: Transport, A: Api> Pipeline<T, A> {
         report.verdict = Some(verdict.clone());
         let mut undecided = None;
         match &verdict {
-            Verdict::ResourceNotFound(_) => return report.end(scope, fetcher.calls),
+            Verdict::ResourceNotFound(_) => return report.end(scope, fetcher.account),
             Verdict::NotMet(_) | Verdict::Failed(_) => match self.task.discover {
                 Discover::WhenMet => {}
                 Discover::Always => {
@@ -133,7 +133,7 @@ impl<T: Transport, A: Api> Pipeline<T, A> {
         let (post, _) =
             fetcher.drive(Phase::PostActions, Reporter::new(&self.task, account), &mut scope, deadline).await;
         report.post = Some(post);
-        report.end(scope, fetcher.calls)
+        report.end(scope, fetcher.account)
     }
 
     /// Phase 3: reads the live objects, then decides and writes one resource after the other.
@@ -237,11 +237,13 @@ impl PassReport {
             outcomes: Vec::new(),
             post: None,
             calls: Vec::new(),
+            logs: Vec::new(),
         }
     }
 
-    fn end(self, scope: Scope, calls: Option<Vec<crate::fetch::CallRecord>>) -> Self {
-        Self { scope, calls: calls.unwrap_or_default(), ..self }
+    fn end(self, scope: Scope, account: Option<crate::fetch::Account>) -> Self {
+        let crate::fetch::Account { calls, logs } = account.unwrap_or_default();
+        Self { scope, calls, logs, ..self }
     }
 }
 

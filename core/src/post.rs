@@ -218,7 +218,7 @@ impl Stage for Reporter<'_> {
                             continue;
                         }
                         self.step = Step::Call;
-                        if let Some(need) = action.log.as_ref().and_then(|line| log_need(line, scope)) {
+                        if let Some(need) = action.log.as_ref().and_then(|line| log_need(&action.name, line, scope)) {
                             return Progress::Needs(need);
                         }
                     }

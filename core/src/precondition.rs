@@ -101,7 +101,8 @@ impl Stage for Evaluator<'_> {
             match self.step {
                 Step::Log => {
                     self.step = Step::Call;
-                    if let Some(need) = precondition.log.as_ref().and_then(|line| log_need(line, scope)) {
+                    let line = precondition.log.as_ref();
+                    if let Some(need) = line.and_then(|line| log_need(&precondition.name, line, scope)) {
                         return Progress::Needs(need);
                     }
                 }

@@ -6,7 +6,7 @@
 use std::fmt;
 
 use crate::api_call::ApiRequest;
-use crate::task::LogLevel;
+use crate::task::{LogLevel, LogLine};
 use lifecycle_language::scope::Scope;
 
 /// A part of a pass that may need I/O.
@@ -36,6 +36,8 @@ pub enum Need {
     File(String),
     /// Log a line of the task's `log`. Answered by [`Answer::Logged`].
     Log {
+        /// The name of the precondition or action whose line it is.
+        step: String,
         /// The level at which to log the line.
         level: LogLevel,
         /// The rendered text, or why it could not be rendered.
@@ -123,10 +125,10 @@ impl fmt::Display for PhaseError {
 }
 
 /// Renders a task's log line, without secrets. Returns none for an empty text, which is not logged.
-pub(crate) fn log_need(line: &crate::task::LogLine, scope: &Scope) -> Option<Need> {
+pub(crate) fn log_need(step: &str, line: &LogLine, scope: &Scope) -> Option<Need> {
     let message = line.message.render_without_secrets(scope).map_err(|error| error.to_string());
     match message {
         Ok(text) if text.is_empty() => None,
-        message => Some(Need::Log { level: line.level, message }),
+        message => Some(Need::Log { step: step.to_owned(), level: line.level, message }),
     }
 }

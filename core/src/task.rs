@@ -137,6 +137,19 @@ pub enum LogLevel {
     Error,
 }
 
+impl LogLevel {
+    /// The level as tasks and traces spell it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Debug => "debug",
+            Self::Info => "info",
+            Self::Warn => "warn",
+            Self::Error => "error",
+        }
+    }
+}
+
 /// The check of a precondition.
 #[derive(Debug)]
 pub enum Check {

@@ -146,3 +146,42 @@ async fn series_that_breaks_off_prints_the_traces_before_and_of_a_step_that_fail
     assert_eq!(ending, Err(refused.to_owned()), "{out}");
     insta::assert_snapshot!(format!("{out}----- standard error\n{err}"));
 }
+
+#[tokio::test]
+async fn log_lines_are_shown_with_their_level_in_the_step_that_logs_them() {
+    let folder = tempfile::tempdir().unwrap();
+    scenario(folder.path(), "'2Gi'", &["/clusters/c1$"]);
+    let task = r#"
+params:
+  - {name: clusterId, source: event.id}
+  - {name: cluster, source: {api_call: {method: GET, url: "/clusters/{{ .clusterId }}"}}}
+  - {name: pin, sensitive: true, source: {expression: "'pin-1234'"}}
+preconditions:
+  - {name: there, log: {message: "cluster {{ .clusterId }} has {{ .pin }}"}, expression: "true"}
+post:
+  post_actions:
+    - {name: note, log: {level: warn, message: "done with {{ .clusterId }}"}}
+    - {name: odd, log: {message: "{{ .cluster.id.below }}"}}
+    - {name: silent, when: {expression: "false"}, log: {message: "not reached"}}
+"#;
+    fs::write(folder.path().join("task-config.yaml"), task).unwrap();
+
+    let (ending, out, err) = played(folder.path(), false).await;
+    assert_eq!(ending, Ok(Ending::Good), "{out}{err}");
+    let after = |step: &str| out.split(step).nth(1).and_then(|rest| rest.lines().nth(1)).unwrap_or_default().to_owned();
+    assert_eq!(after("] there "), "    Log:      info: cluster c1 has [redacted]", "{out}");
+    assert_eq!(after("] note "), "    Log:      warn: done with c1", "{out}");
+    assert!(after("] odd ").starts_with("    Log:      not rendered: "), "{out}");
+    assert!(!out.contains("not reached"), "{out}");
+
+    let (scenario, output) = (folder.path().to_owned(), OutputFormat::Json);
+    let arguments = DryRunArgs { scenario, output, verbose: false, update: false, check: false, repeat: false };
+    let mut streams = Streams { out: Vec::new(), err: Vec::new(), colour: false };
+    run_scenario(&arguments, Timestamp::UNIX_EPOCH, &mut streams).await.unwrap();
+    let trace: serde_json::Value = serde_json::from_slice(&streams.out).unwrap();
+    let line = |phase: &str, step: &str, level: &str, message: &str| json!({ "phase": phase, "step": step, "level": level, "message": message });
+    assert_eq!(trace["logs"][0], line("preconditions", "there", "info", "cluster c1 has [redacted]"));
+    assert_eq!(trace["logs"][1], line("post_actions", "note", "warn", "done with c1"));
+    assert_eq!((&trace["logs"][2]["step"], &trace["logs"][2]["message"]), (&json!("odd"), &json!("")));
+    assert!(trace["logs"][2]["error"].is_string() && trace["logs"].as_array().unwrap().len() == 3, "{}", trace["logs"]);
+}

@@ -145,6 +145,7 @@ impl Text<'_> {
             (false, None) => styled(NOTABLE, "NOT MET"),
         };
         writeln!(f, "  [{at}/{of}] {:<30} {word}", result.name)?;
+        self.logs(f, "preconditions", &result.name)?;
         self.calls(f, "preconditions", &result.name, 4)?;
         for capture in &result.captures {
             writeln!(f, "    Captured: {} = {}", capture.name, self.value(&capture.value))?;
@@ -289,9 +290,21 @@ impl Text<'_> {
         if let Some(reason) = &action.reason {
             writeln!(f, "    Reason:   {reason}")?;
         }
+        self.logs(f, "post_actions", &action.name)?;
         self.calls(f, "post_actions", &action.name, 4)?;
         if let Some(error) = &action.error {
             writeln!(f, "    {}", styled(BAD, format_args!("Error:    {error}")))?;
+        }
+        Ok(())
+    }
+
+    /// The lines that a step of a phase logs, before it makes its call.
+    fn logs(&self, f: &mut Formatter<'_>, phase: &str, step: &str) -> fmt::Result {
+        for line in self.trace.logs.iter().filter(|line| line.phase == phase && line.step == step) {
+            match &line.error {
+                Some(error) => writeln!(f, "    {}", styled(BAD, format_args!("Log:      not rendered: {error}")))?,
+                None => writeln!(f, "    Log:      {}: {}", line.level, line.message)?,
+            }
         }
         Ok(())
     }

@@ -60,6 +60,9 @@ pub struct Trace {
     /// The bodies that phase 4 sent to the API.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub reports: Vec<ReportTrace>,
+    /// The lines that the task's `log` asks for, in order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub logs: Vec<LogTrace>,
     /// The error of each phase that failed.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub errors: BTreeMap<&'static str, String>,
@@ -142,6 +145,22 @@ pub struct ReportTrace {
     pub method: &'static str,
     pub url: String,
     pub body: Value,
+}
+
+/// A line that the task logs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LogTrace {
+    /// The phase that logs the line.
+    pub phase: &'static str,
+    /// The name of the precondition or action whose line it is.
+    pub step: String,
+    /// The level, such as `info`.
+    pub level: &'static str,
+    /// The text; empty if it could not be rendered.
+    pub message: String,
+    /// Why the text could not be rendered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
 }
 
 /// A call to the API.
@@ -231,6 +250,10 @@ impl Trace {
         for report in &mut self.reports {
             redact(&mut report.url);
             report.body = redactor.value(&report.body);
+        }
+        for line in &mut self.logs {
+            redact(&mut line.message);
+            maybe(&mut line.error);
         }
         self.errors.values_mut().for_each(redact);
         any(&mut self.warnings);

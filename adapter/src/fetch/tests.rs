@@ -135,7 +135,7 @@ async fn reported(
     let Answer::Called(answer) = fetcher.answer(Need::Call(request)).await else { panic!("an answer") };
     let asked = server.asked();
     let asked: Vec<_> = asked.iter().map(|asked| format!("{} {}", asked.parts.method, asked.parts.uri)).collect();
-    assert_eq!(fetcher.calls.unwrap_or_default().len(), asked.len(), "the trace has every call");
+    assert_eq!(fetcher.account.unwrap_or_default().calls.len(), asked.len(), "the trace has every call");
     (answer, asked)
 }
 
@@ -198,7 +198,8 @@ async fn errors_and_traces_show_no_url_credentials() {
     let Answer::Called(Err(error)) = fetcher.answer(Need::Call(request)).await else { panic!("an error") };
     let shown = "https://**REDACTED**@api/x?token=**REDACTED**";
     assert!(error.to_string().contains(shown), "{error}");
-    let urls: Vec<_> = fetcher.calls.iter().flatten().map(|call| call.url.as_str()).collect();
+    let urls: Vec<_> =
+        fetcher.account.iter().flat_map(|account| &account.calls).map(|call| call.url.as_str()).collect();
     assert_eq!(urls, [shown]);
 }
 

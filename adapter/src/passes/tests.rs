@@ -44,6 +44,7 @@ fn report(verdict: Verdict) -> PassReport {
         outcomes: Vec::new(),
         post: None,
         calls: Vec::new(),
+        logs: Vec::new(),
     }
 }
 

@@ -18,11 +18,11 @@ use lifecycle_language::secrets::SecretPaths;
 use serde_json::{Map, Value};
 
 use super::{
-    ActionTrace, CaptureTrace, DecisionTrace, EventTrace, OperationTrace, ParamSource, PhaseStatus, PhaseTrace,
-    PreconditionTrace, RESOURCE_NOT_FOUND, ReportTrace, RequestTrace, ResourceTrace, Trace,
+    ActionTrace, CaptureTrace, DecisionTrace, EventTrace, LogTrace, OperationTrace, ParamSource, PhaseStatus,
+    PhaseTrace, PreconditionTrace, RESOURCE_NOT_FOUND, ReportTrace, RequestTrace, ResourceTrace, Trace,
 };
 use crate::dry_run::diff;
-use crate::fetch::CallRecord;
+use crate::fetch::{CallRecord, LogRecord};
 use crate::pass::{PassReport, PassStatus, parts};
 use crate::redact::{self, Redactor};
 use crate::transport::memory::Operation;
@@ -80,6 +80,7 @@ impl Recording<'_> {
             },
             post_actions: post.iter().flat_map(|post| &post.actions).map(ActionTrace::of).collect(),
             reports: report.calls.iter().filter_map(sent_report).collect(),
+            logs: report.logs.iter().map(log_line).collect(),
             errors: parts::errors(report),
             warnings: self.warnings(),
             api_requests: self.requests(),
@@ -274,6 +275,14 @@ fn with_integers(value: &Value) -> Value {
 fn sent_report(call: &CallRecord) -> Option<ReportTrace> {
     let body = call.request_body.as_ref().filter(|_| call.phase == Phase::PostActions)?;
     Some(ReportTrace { method: call.method, url: call.url.clone(), body: serde_json::from_str(body).ok()? })
+}
+
+fn log_line(line: &LogRecord) -> LogTrace {
+    let (message, error) = match &line.message {
+        Ok(text) => (text.clone(), None),
+        Err(cause) => (String::new(), Some(cause.clone())),
+    };
+    LogTrace { phase: line.phase.as_str(), step: line.step.clone(), level: line.level.as_str(), message, error }
 }
 
 fn operation(operation: &Operation) -> OperationTrace {
