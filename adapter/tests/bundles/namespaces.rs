@@ -167,3 +167,31 @@ async fn parent_and_entry_wait_for_their_namespace() -> Result<()> {
     world.release("anchor").await?;
     world.await_gone(&space).await
 }
+
+#[tokio::test]
+async fn deletion_of_a_namespace_names_what_the_server_says_is_left_in_it() -> Result<()> {
+    let mut world = World::new().await?;
+    let space = held(&mut world).await?;
+    let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": space } });
+    let delete = json!({ "delete": { "when": { "expression": "flags.deleting" } } });
+    let discovery = json!({ "by_name": space });
+    world.entries = Some(vec![
+        json!({ "name": "space", "manifest": namespace, "discovery": discovery, "adopt": true, "lifecycle": delete }),
+    ]);
+    world.pass().await?;
+    world.is_deleting = true;
+    world.pass().await?;
+    await_condition("the server's conditions", PATIENCE, async || {
+        let conditions = world.live(&space).await?["status"]["conditions"].to_string();
+        ensure!(conditions.contains("NamespaceFinalizersRemaining"), "{conditions}");
+        Ok(())
+    })
+    .await?;
+    let reason = world.pass().await?.reason();
+    let (begin, held) = ("deletion pending; NamespaceContentRemaining: ", "; NamespaceFinalizersRemaining: ");
+    ensure!(reason.starts_with(begin) && reason.contains(held) && reason.contains("example.com/hold"), "{reason}");
+    world.release("anchor").await?;
+    world.await_gone(&space).await?;
+    ensure!(world.pass().await?.finalized, "it is gone");
+    Ok(())
+}

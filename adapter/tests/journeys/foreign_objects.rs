@@ -22,6 +22,7 @@ async fn foreign_object_with_the_name_is_kept_and_reported() -> Result<()> {
         assert_eq!((&available["status"], &available["reason"]), (&json!("False"), &json!("NameTaken")));
         let message = available["message"].as_str().unwrap_or_default();
         assert!(message.contains("credentials") && message.contains("Secret c1-credentials"), "{message}");
+        assert!(message.contains("but to nobody: no adapter wrote it; it is left alone"), "{message}");
         assert_eq!(world.object("Secret", "c1-credentials").await?, before);
     }
     assert!(!world.object("ConfigMap", "c1").await?.is_null(), "the resource before it was created");
@@ -145,7 +146,11 @@ async fn deletion_of_a_cluster_keeps_the_object_that_another_uses_by_the_same_la
     assert_eq!(world.reconcile("c1", 2).await?.outcome("settings"), "create Absent", "it equals what is stamped");
     world.reconcile("c3", 1).await?;
     world.api.delete("c3").await?;
-    assert_eq!(world.reconcile_again("c3").await?.outcome("settings"), "skip AlreadyAbsent");
+    let report = world.reconcile_again("c3").await?;
+    assert_eq!((report.outcome("settings").as_str(), report.status("Finalized")), ("skip AlreadyAbsent", "True"));
+    let owner = format!("belongs to adapter {}, entry settings, for the resource c1; it is left alone", world.name());
+    let message = report.condition("Finalized")["message"].to_string();
+    assert!(message.contains(&owner), "{message}");
     assert!(!world.object("ConfigMap", "shared").await?.is_null(), "it is c1's");
     Ok(())
 }
