@@ -1,6 +1,7 @@
 //! What is wrong with a set as a whole, found before anything is written.
 //!
-//! In: the prepared objects. Out: sentences for their author, each with both objects. Nothing here fails.
+//! In: the prepared objects. Out: sentences for their author, each with both objects, and the place of one of them in the list.
+//! Nothing here fails.
 //!
 //! | finding | consequence |
 //! | --- | --- |
@@ -18,42 +19,46 @@ use super::member::Rendered;
 
 /// Finds objects that are rendered more than once.
 #[must_use]
-pub fn duplicates(objects: &[Rendered]) -> Vec<String> {
-    let mut counts: HashMap<&Identity, usize> = HashMap::with_capacity(objects.len());
-    for rendered in objects {
-        *counts.entry(&rendered.identity).or_default() += 1;
+pub fn duplicates(objects: &[Rendered]) -> Vec<(usize, String)> {
+    let mut places: HashMap<&Identity, (usize, usize)> = HashMap::with_capacity(objects.len());
+    for (index, rendered) in objects.iter().enumerate() {
+        let (count, last) = places.entry(&rendered.identity).or_default();
+        (*count, *last) = (*count + 1, index);
     }
     // In the order of the identities, whatever the hashes.
-    let duplicates: BTreeMap<_, _> = counts.into_iter().filter(|(_, count)| *count > 1).collect();
+    let duplicates: BTreeMap<_, _> = places.into_iter().filter(|(_, (count, _))| *count > 1).collect();
     duplicates
         .into_iter()
-        .map(|(identity, count)| format!("{identity} is rendered {count} times; remove all but one"))
+        .map(|(identity, (count, last))| (last, format!("{identity} is rendered {count} times; remove all but one")))
         .collect()
 }
 
 /// Finds orders by which an object waits for another that comes later, or outlives it.
 #[must_use]
-pub fn deadlocks(objects: &[Rendered]) -> Vec<String> {
+pub fn deadlocks(objects: &[Rendered]) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     for outer in objects {
         let of_outer = &outer.identity;
         let Some(inside) = Inside::of(of_outer, &outer.draft.object) else { continue };
-        for inner in objects.iter().filter(|inner| inside.contains(&inner.identity)) {
+        let inners = objects.iter().enumerate().filter(|(_, inner)| inside.contains(&inner.identity));
+        for (place, inner) in inners {
             let of_inner = &inner.identity;
             let (apply, delete) = (inner.draft.settings.apply_order, inner.draft.settings.delete_order);
             if apply < outer.draft.settings.apply_order {
-                found.push(format!(
+                let fault = format!(
                     "{of_inner} is applied in wave {apply}, before {of_outer} in wave {}, without which it cannot be; give it \
                      an `apply-order` of at least {}, or {of_outer} one of at most {apply}",
                     outer.draft.settings.apply_order, outer.draft.settings.apply_order
-                ));
+                );
+                found.push((place, fault));
             }
             if delete > outer.draft.settings.delete_order {
-                found.push(format!(
+                let fault = format!(
                     "{of_inner} is deleted in wave {delete}, after {of_outer} in wave {}, with which it goes; give it a \
                      `delete-order` of at most {}, or {of_outer} one of at least {delete}",
                     outer.draft.settings.delete_order, outer.draft.settings.delete_order
-                ));
+                );
+                found.push((place, fault));
             }
         }
     }
@@ -131,7 +136,7 @@ mod tests {
     fn object_is_a_duplicate_whatever_its_version() {
         let beta = json!({ "apiVersion": "example.io/v1beta1", "kind": "Foo", "metadata": { "name": "f", "namespace": "other" } });
         let found = duplicates(&[rendered(foo(), 0, 0), rendered(map("f"), 0, 0), rendered(beta, 1, 0)]);
-        assert_eq!(found, ["Foo.example.io other/f is rendered 2 times; remove all but one"]);
+        assert_eq!(found, [(2, "Foo.example.io other/f is rendered 2 times; remove all but one".to_owned())]);
     }
 
     #[test]
@@ -166,7 +171,8 @@ mod tests {
         for (name, outer, inner, (apply, delete), expected) in cases {
             let found = deadlocks(&[rendered(outer, 0, 0), rendered(inner, apply, delete)]);
             assert_eq!(found.len(), usize::from(expected.is_some()), "{name}: {found:?}");
-            let text = found.first().map(String::as_str).unwrap_or_default();
+            assert!(found.iter().all(|(place, _)| *place == 1), "{name}: {found:?}");
+            let text = found.first().map(|(_, text)| text.as_str()).unwrap_or_default();
             assert!(text.contains(expected.unwrap_or_default()), "{name}: {text}");
         }
     }

@@ -33,6 +33,15 @@ impl From<Value> for Source {
     }
 }
 
+/// Why the objects of a bundle cannot be written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    /// The place of the object among all; none if the fault is none of a single object.
+    pub source: Option<usize>,
+    /// The fault and its cure, with the object's name.
+    pub text: String,
+}
+
 /// Prepares all objects of a bundle.
 ///
 /// # Errors
@@ -41,29 +50,43 @@ pub fn prepare(
     objects: impl IntoIterator<Item = impl Into<Source>>,
     setting: &Setting<'_>,
 ) -> Result<Vec<Rendered>, Vec<String>> {
+    prepare_in_place(objects, setting).map_err(|faults| faults.into_iter().map(|fault| fault.text).collect())
+}
+
+/// As [`prepare`]; the faults tell their objects.
+///
+/// # Errors
+/// Each fault of each object.
+pub fn prepare_in_place(
+    objects: impl IntoIterator<Item = impl Into<Source>>,
+    setting: &Setting<'_>,
+) -> Result<Vec<Rendered>, Vec<Fault>> {
     // The objects are stamped when they are written; that this cannot fail then is known before the first of them is.
-    apply_stamp(&mut json!({}), setting.entry, &setting.stamp).map_err(|failure| vec![failure.message])?;
+    apply_stamp(&mut json!({}), setting.entry, &setting.stamp)
+        .map_err(|failure| vec![Fault { source: None, text: failure.message }])?;
     let (mut drafts, mut faults) = (Vec::new(), Vec::new());
-    for object in objects {
+    let at = |source: usize| move |text: String| Fault { source: Some(source), text };
+    for (source, object) in objects.into_iter().enumerate() {
         match object.into() {
-            Source::Drafted(draft) => drafts.push(draft),
+            Source::Drafted(draft) => drafts.push((source, draft)),
             Source::Rendered(object) => match Draft::new(object, setting.prefix, &setting.defaults) {
-                Ok(draft) => drafts.push(Arc::new(draft)),
-                Err(found) => faults.extend(found),
+                Ok(draft) => drafts.push((source, Arc::new(draft))),
+                Err(found) => faults.extend(found.into_iter().map(at(source))),
             },
         }
     }
-    let scopes: BTreeMap<GroupKind, bool> = drafts.iter().filter_map(|draft| scope(draft)).collect();
+    let scopes: BTreeMap<GroupKind, bool> = drafts.iter().filter_map(|(_, draft)| scope(draft)).collect();
+    let sources: Vec<usize> = drafts.iter().map(|(source, _)| *source).collect();
     let mut prepared = Vec::with_capacity(drafts.len());
-    for draft in drafts {
+    for (source, draft) in drafts {
         let identity = identity(&draft, &scopes, &setting.namespace);
         let found = obstacles(&draft, &identity, setting);
-        faults.extend(found.into_iter().map(|fault| format!("{identity}: {fault}")));
+        faults.extend(found.into_iter().map(|fault| format!("{identity}: {fault}")).map(at(source)));
         let digest = draft.digest.text(draft.settings.policies.reconcile, setting.stamp.generation);
         prepared.push(Rendered { draft, identity, digest });
     }
-    faults.extend(checks::duplicates(&prepared));
-    faults.extend(checks::deadlocks(&prepared));
+    let of_set = checks::duplicates(&prepared).into_iter().chain(checks::deadlocks(&prepared));
+    faults.extend(of_set.map(|(place, text)| Fault { source: sources.get(place).copied(), text }));
     if faults.is_empty() { Ok(prepared) } else { Err(faults) }
 }
 

@@ -68,7 +68,7 @@ use lifecycle_config::document::{Document, Path};
 use crate::gate_values::Own;
 use crate::manifests::{WrittenObject, manifests};
 use lifecycle_core::task::types::VariableTypes;
-use lifecycle_core::task::{Recreate, Resource, Task};
+use lifecycle_core::task::{KnownObject, Origin, Recreate, Resource, Task};
 use lifecycle_language::cel::{Expression, Presence};
 use lifecycle_language::resource_reads::ResourceReads;
 
@@ -155,6 +155,18 @@ impl<'t> Linter<'t> {
 
     fn note(&mut self, path: &Path, message: String, help: String) {
         self.report(Severity::Note, path, message, help);
+    }
+
+    /// Reports what is wrong with an object of the bundle of the resource at `path`, where its author wrote the object.
+    fn report_object(&mut self, severity: Severity, path: &Path, object: &KnownObject, message: String, help: String) {
+        let Origin { manifest, line } = object.origin;
+        let item = path.key("bundle").key("manifests").index(manifest);
+        let Some(line) = line.filter(|_| self.document.node(&item.key("ref")).is_none()) else {
+            return self.report(severity, &item, message, help);
+        };
+        let position = self.document.locate_within(&item, line, 1);
+        let diagnostic = || self.document.diagnostic_at(severity, &item, position, message, Some(help));
+        self.diagnostics.push_with(severity, diagnostic);
     }
 
     fn report(&mut self, severity: Severity, path: &Path, message: String, help: String) {

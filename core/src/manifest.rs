@@ -262,6 +262,12 @@ pub(crate) fn parse_all(text: &str) -> Result<Vec<Value>, String> {
     roots.iter().map(Node::to_manifest).collect()
 }
 
+/// The line, from 1, at which the content of each document of a text begins; none for a text that does not parse.
+pub(crate) fn document_lines(text: &str) -> Vec<usize> {
+    let roots = Document::parse_all_secret("the manifest", text).unwrap_or_default();
+    roots.iter().map(|root| root.position.line).collect()
+}
+
 /// The errors of parsing a text, each with its line.
 fn errors_by_line(diagnostics: &Diagnostics) -> String {
     let errors = diagnostics.all().iter().filter(|diagnostic| diagnostic.severity == Severity::Error);

@@ -284,6 +284,17 @@ pub struct KnownObject {
     pub calls: BTreeSet<ServiceName>,
     /// The namespace that the manifest writes although the kind has none.
     pub dropped_namespace: Option<String>,
+    /// Where its author wrote it.
+    pub origin: Origin,
+}
+
+/// Where an object of a bundle is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Origin {
+    /// The place of the manifest in the bundle's list.
+    pub manifest: usize,
+    /// The line of a manifest that is text, from 1, at which the object's document begins.
+    pub line: Option<usize>,
 }
 
 impl Bundle {

@@ -4,38 +4,37 @@
 use std::collections::BTreeSet;
 
 use lifecycle_config::document::Path;
-use lifecycle_core::task::{ParamSource, Resource, Task};
+use lifecycle_core::task::{ParamSource, Task};
 
+use super::Linter;
 use super::credentials::{Constant, constant, value_path};
-use super::secrets::manifests;
-use super::{Linter, resources};
+use crate::manifests::{Role, WrittenObject};
 
 pub(super) fn lint(linter: &mut Linter<'_>) {
-    for (path, resource) in resources(linter.task) {
-        for (at, manifest) in manifests(&path, resource) {
-            let variables = manifest.structures().into_iter().flat_map(|tree| tree.variables());
-            let is_name = |place: &str| matches!(place, "metadata.name" | "metadata.namespace");
-            let named: BTreeSet<String> =
-                variables.filter(|(_, place)| is_name(place)).map(|(variable, _)| variable).collect();
-            for variable in named {
-                warn(linter, &at, resource, variable.split('.').next().unwrap_or_default());
-            }
+    for object in linter.manifests().iter().filter(|object| object.role != Role::Nested) {
+        let is_name = |place: &str| matches!(place, "metadata.name" | "metadata.namespace");
+        let variables = object.variables().into_iter();
+        let named: BTreeSet<String> =
+            variables.filter(|(_, place)| is_name(place)).map(|(variable, _)| variable).collect();
+        for variable in named {
+            warn(linter, object, variable.split('.').next().unwrap_or_default());
         }
     }
 }
 
-fn warn(linter: &mut Linter<'_>, at: &Path, resource: &Resource, root: &str) {
+fn warn(linter: &mut Linter<'_>, object: &WrittenObject<'_>, root: &str) {
     let Some(constant) = in_place_of_answer(linter.task, root) else { return };
-    let effect = match resource.bundle {
+    let effect = match object.resource.bundle {
         Some(_) => "the bundle deletes the object that has the value in its name, with its data",
         None => "another object is created, and the first one is nobody's",
     };
     let message = format!(
-        "the name or namespace of an object takes `{root}`, which has {}: after an answer without the value, {effect}",
+        "{}the name or namespace of an object takes `{root}`, which has {}: after an answer without the value, {effect}",
+        object.subject(),
         constant.written
     );
     let help = "name the object after `event.id`, or remove the constant: then such an event fails";
-    linter.warn(at, message, help.to_owned());
+    linter.warn(&object.at(linter.document, &Path::root()), message, help.to_owned());
 }
 
 /// The constant that a variable has in place of a value of the API's answer.

@@ -3,6 +3,7 @@
 //! them.
 
 use lifecycle_bundle::table::Intent;
+use lifecycle_config::diagnostics::Severity;
 use lifecycle_config::document::Path;
 use lifecycle_core::task::{Bundle, KnownObject};
 
@@ -11,9 +12,8 @@ use super::{Linter, resources};
 pub(super) fn lint(linter: &mut Linter<'_>) {
     for (path, resource) in resources(linter.task) {
         let Some(bundle) = resource.bundle.as_ref().filter(|_| resource.gates.delete.is_some()) else { continue };
-        let bundle_path = path.key("bundle");
-        lint_types(linter, &bundle_path, bundle);
-        lint_instances(linter, &bundle_path, bundle);
+        lint_types(linter, &path, bundle);
+        lint_instances(linter, &path, bundle);
         let is_namespace = |object: &&KnownObject| object.identity.kind.is_namespace() && !stays(object);
         for namespace in bundle.known.iter().filter(is_namespace) {
             let is_inside =
@@ -25,7 +25,7 @@ pub(super) fn lint(linter: &mut Linter<'_>) {
                 kept.identity, namespace.identity
             );
             let help = "give the object another namespace, or the namespace the policy `orphan`, too".to_owned();
-            linter.warn(&bundle_path.key("manifests"), message, help);
+            linter.report_object(Severity::Warning, &path, kept, message, help);
         }
     }
 }
@@ -41,11 +41,8 @@ fn lint_instances(linter: &mut Linter<'_>, path: &Path, bundle: &Bundle) {
              for ever",
             kept.identity, outer.identity
         );
-        linter.warn(
-            &path.key("manifests"),
-            message,
-            "give the type the policy `orphan`, too, or the instance none".to_owned(),
-        );
+        let help = "give the type the policy `orphan`, too, or the instance none".to_owned();
+        linter.report_object(Severity::Warning, path, kept, message, help);
     }
 }
 
@@ -63,7 +60,7 @@ fn lint_types(linter: &mut Linter<'_>, path: &Path, bundle: &Bundle) {
             object.identity, operator.identity
         );
         let help = format!("write `{types}` into `managed_types` if the bundle is to stay while others have instances");
-        linter.note(&path.key("manifests"), message, help);
+        linter.report_object(Severity::Note, path, object, message, help);
     }
 }
 

@@ -3,6 +3,7 @@
 //! that an entry deletes: only a bundle looks whether others still use its type.
 
 use lifecycle_bundle::policy::Update;
+use lifecycle_config::diagnostics::Severity;
 use lifecycle_core::task::{KnownObject, Recreate};
 
 use super::{Linter, resources};
@@ -17,7 +18,7 @@ pub(super) fn lint(linter: &mut Linter<'_>) {
                 let message = format!("the update policy `recreate` deletes `{}`, and {loss} with it", object.identity);
                 let help =
                     "give this object the annotation of the update policy with `apply`, and a new object another name";
-                linter.warn(&path.key("bundle").key("manifests"), message, help.to_owned());
+                linter.report_object(Severity::Warning, &path, object, message, help.to_owned());
             }
             continue;
         }

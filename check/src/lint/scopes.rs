@@ -1,5 +1,6 @@
 //! Warns of manifests that write a namespace although their kind has none.
 
+use lifecycle_config::diagnostics::Severity;
 use lifecycle_language::template::Part;
 use lifecycle_objects::kinds::is_namespaced;
 
@@ -16,7 +17,7 @@ pub(super) fn lint(linter: &mut Linter<'_>) {
                 "`{}` is in no namespace, and its manifest writes `{namespace}`, which the API server drops",
                 object.identity
             );
-            linter.warn(&path.key("bundle").key("manifests"), message, help.to_owned());
+            linter.report_object(Severity::Warning, &path, object, message, help.to_owned());
         }
     }
     for object in linter.manifests().iter() {

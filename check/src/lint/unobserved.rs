@@ -31,7 +31,9 @@ pub(super) fn lint(linter: &mut Linter<'_>, place: &Path, expression: &Expressio
     }
     let is_read = |resource: &&Resource| {
         let kind = (resource.kind.group.as_str(), resource.kind.kind.as_str());
-        KINDS.contains(&kind) && paths.iter().any(|path| path.get(1) == Some(&resource.name.as_str()))
+        let mut reads = paths.iter().filter(|path| path.get(1) == Some(&resource.name.as_str()));
+        // A task may call an object available that is there; a work that is stored is on no cluster yet.
+        KINDS.contains(&kind) && reads.any(|path| kind.1 == "ManifestWork" || path.get(2) == Some(&"status"))
     };
     let Some(read) = task.resources.iter().find(is_read) else { return };
     let written: Map<String, Value> = task.resources.iter().map(|it| (it.name.clone(), written(it))).collect();

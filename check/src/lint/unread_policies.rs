@@ -7,40 +7,44 @@ use lifecycle_core::task::Resource;
 use lifecycle_language::template::Tree;
 use serde_json::Value;
 
-use super::secrets::manifests;
-use super::{Linter, resources};
+use super::Linter;
+use crate::manifests::{Role, WrittenObject};
 
 /// The annotation by which Helm leaves an object alone.
 const OF_HELM: &str = "helm.sh/resource-policy";
 
 pub(super) fn lint(linter: &mut Linter<'_>) {
-    for (path, resource) in resources(linter.task) {
-        for (at, manifest) in manifests(&path, resource) {
-            for tree in manifest.structures() {
-                for (key, value) in entries(&tree, "annotations") {
-                    annotation(linter, &at, resource, &key, &value);
-                }
-                for (key, _) in entries(&tree, "labels").into_iter().filter(|(key, _)| policy(key).is_some()) {
-                    let message = format!("nobody reads the label `{key}`: the policies of an object are annotations");
-                    linter.warn(&at, message, cure(resource, policy(&key).unwrap_or_default()));
-                }
-            }
+    for object in linter.manifests().iter().filter(|object| object.role != Role::Nested) {
+        for (key, value) in entries(&object.tree, "annotations") {
+            annotation(linter, object, &key, &value);
+        }
+        for (key, _) in entries(&object.tree, "labels").into_iter().filter(|(key, _)| policy(key).is_some()) {
+            let message = format!(
+                "{}nobody reads the label `{key}`: the policies of an object are annotations",
+                object.subject()
+            );
+            let at = object.at(linter.document, &Path::root().key("metadata").key("labels").key(&key));
+            linter.warn(&at, message, cure(object.resource, policy(&key).unwrap_or_default()));
         }
     }
 }
 
-fn annotation(linter: &mut Linter<'_>, at: &Path, resource: &Resource, key: &str, value: &Value) {
+fn annotation(linter: &mut Linter<'_>, object: &WrittenObject<'_>, key: &str, value: &Value) {
     let is_helms = key == OF_HELM && value == "keep";
     let Some(name) = policy(key).or_else(|| is_helms.then_some("delete-policy")) else { return };
-    let prefix = resource.bundle.as_ref().map(|bundle| bundle.prefix.as_str());
+    let prefix = object.resource.bundle.as_ref().map(|bundle| bundle.prefix.as_str());
     if prefix.is_some_and(|prefix| key == format!("{prefix}/{name}")) {
         return;
     }
+    let subject = object.subject();
     let message = match prefix {
-        Some(prefix) => format!("nobody reads the annotation `{key}`: those of this bundle begin with `{prefix}/`"),
-        None => format!("nobody reads the annotation `{key}`: only the objects of a bundle have policies"),
+        Some(prefix) => {
+            format!("{subject}nobody reads the annotation `{key}`: those of this bundle begin with `{prefix}/`")
+        }
+        None => format!("{subject}nobody reads the annotation `{key}`: only the objects of a bundle have policies"),
     };
-    linter.warn(at, message, cure(resource, name));
+    let at = object.at(linter.document, &Path::root().key("metadata").key("annotations").key(key));
+    linter.warn(&at, message, cure(object.resource, name));
 }
 
 fn cure(resource: &Resource, name: &str) -> String {

@@ -174,6 +174,19 @@ fn check_warns_of_an_operator_that_goes_before_its_instance() {
 }
 
 #[test]
+fn what_is_wrong_with_an_object_of_a_text_is_said_at_its_document() {
+    let claim = "apiVersion: v1\n          kind: PersistentVolumeClaim\n          metadata: {name: b, namespace: n}";
+    let text = format!(
+        "resources:\n  - name: x\n    bundle:\n      policies: {{update: recreate}}\n      manifests:\n        - {{apiVersion: v1, kind: ConfigMap, \
+         metadata: {{name: a}}}}\n        - |\n          apiVersion: v1\n          kind: Secret\n          metadata: {{name: c}}\n          ---\n          {claim}\n"
+    );
+    let found = lints(&text);
+    let found =
+        found.all().iter().find(|it| it.message.contains("and its data with it")).map(|it| (it.path.as_str(), it.line));
+    assert_eq!(found, Some(("resources[0].bundle.manifests[1]", Some(12))), "{text}");
+}
+
+#[test]
 fn check_warns_of_an_available_that_no_status_supports() {
     let task = |version: &str, kind: &str, expression: &str| {
         let status = status("Available", &format!("{expression} ? 'True' : 'False'"), "");
@@ -185,7 +198,12 @@ fn check_warns_of_an_available_that_no_status_supports() {
     assert_all(
         "is True as soon as",
         &[
-            ("that it is there", task("apps/v1", "Deployment", "resources.?x.hasValue()"), "c.type == 'Available'"),
+            (
+                "a stored work",
+                task("work.open-cluster-management.io/v1", "ManifestWork", "resources.?x.hasValue()"),
+                "c.type == 'Available'",
+            ),
+            ("an object that is there", task("apps/v1", "Deployment", "resources.?x.hasValue()"), ""),
             ("all of none", task("batch/v1", "Job", &all), "c.type == 'Complete'"),
             ("a condition", task("apps/v1", "Deployment", &exists), ""),
             ("what needs no status", task("v1", "ConfigMap", "resources.?x.hasValue()"), ""),

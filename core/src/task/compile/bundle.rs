@@ -8,7 +8,7 @@ use lifecycle_bundle::draft::Draft;
 use lifecycle_bundle::member::Rendered;
 use lifecycle_bundle::order::webhooks::called_by;
 use lifecycle_bundle::policy::{self, Policies, Policy, Settings};
-use lifecycle_bundle::prepare::{Source, prepare};
+use lifecycle_bundle::prepare::{Fault, Source, prepare_in_place};
 use lifecycle_bundle::session::Setting;
 use lifecycle_language::template::{Part, Template, Tree};
 use lifecycle_objects::destination::Destination;
@@ -23,11 +23,11 @@ use super::check::{Checker, Key, Place};
 use super::manifest::{Written, read, tree};
 use crate::bundle::ready::{OBJECT, Rule, Rules};
 use crate::bundle::render::{faults, fill_in, is_list, item_kind, objects_of};
-use crate::manifest::parse_all;
+use crate::manifest::{document_lines, parse_all};
 use crate::task::spec::{
     BundleSpec, ClientSpec, ManifestSpec, MissingNamespacesSpec, PoliciesSpec, ReadySpec, ResourceSpec,
 };
-use crate::task::{Bundle, DiscoverBy, Discovery, KnownObject, Manifest};
+use crate::task::{Bundle, DiscoverBy, Discovery, KnownObject, Manifest, Origin};
 
 /// The prefix of annotations if the author names none: that of the adapter's own.
 const PREFIX: &str = "hyperfleet.io";
@@ -253,16 +253,34 @@ fn literal(checker: &mut Checker<'_>, text: &str, place: &Place<'_>) -> bool {
             return false;
         }
     };
-    let mut is_sound = true;
-    for (at, object) in objects_of(documents, "") {
-        for fault in faults(&object) {
-            let at = at.trim_start_matches(", ");
-            let within = if at.is_empty() { String::new() } else { format!("{at}: ") };
-            checker.error_with_help(place, format!("{within}{}", fault.message), fault.help);
-            is_sound = false;
+    let (mut is_sound, lines, count) = (true, document_lines(text), documents.len());
+    for (index, document) in documents.into_iter().enumerate() {
+        for (within, object) in objects_of(vec![document], "") {
+            let number = if count > 1 { format!("document {}{within}", index + 1) } else { within };
+            let number = number.trim_start_matches(", ");
+            let subject = match (number, name(&object)) {
+                ("", _) => String::new(),
+                (number, None) => format!("{number}: "),
+                (number, Some(name)) => format!("{number}, {name}: "),
+            };
+            for fault in faults(&object) {
+                let (message, help) = (format!("{subject}{}", fault.message), Some(fault.help.to_owned()));
+                checker.error_in_document(place, text, lines.get(index).copied().unwrap_or(1), message, help);
+                is_sound = false;
+            }
         }
     }
     is_sound
+}
+
+/// The object in words, as far as it says what it is.
+fn name(object: &Value) -> Option<String> {
+    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str);
+    match (text("/kind"), text("/metadata/name")) {
+        (Some(kind), Some(name)) => Some(format!("{kind} {name}")),
+        (Some(name), None) | (None, Some(name)) => Some(name.to_owned()),
+        (None, None) => None,
+    }
 }
 
 fn policies(checker: &mut Checker<'_>, spec: &PoliciesSpec, place: &Place<'_>) -> Option<Policies> {
@@ -324,22 +342,37 @@ fn ready(checker: &mut Checker<'_>, specs: &[ReadySpec], place: &Place<'_>) -> O
 /// Drafts the objects that are the same for every event, and reports what keeps them from being written, and the others whose
 /// identity no event decides.
 fn draft_objects(checker: &mut Checker<'_>, entry: &str, bundle: &mut Bundle, place: &Place<'_>) {
-    let (mut sources, mut faults) = (Vec::new(), Vec::new());
-    for manifest in &bundle.manifests {
+    let (mut sources, mut origins, mut faults) = (Vec::new(), Vec::new(), Vec::new());
+    for (number, manifest) in bundle.manifests.iter().enumerate() {
+        let lines = match manifest {
+            Manifest::Text(template) => document_lines(template.source()),
+            Manifest::Inline(_) => Vec::new(),
+        };
+        let origin = |document: usize| Origin { manifest: number, line: lines.get(document).copied() };
         let drafts = literal_documents(manifest).map(|documents| {
-            let objects = objects_of(documents, "").into_iter();
-            let drafts = objects.map(|(_, object)| Draft::new(object, &bundle.prefix, &bundle.policies));
-            let drafts: Vec<Arc<Draft>> =
-                drafts.filter_map(|it| it.map_err(|found| faults.extend(found)).ok()).map(Arc::new).collect();
-            sources.extend(drafts.iter().cloned().map(Source::Drafted));
+            let mut drafts = Vec::new();
+            for (index, document) in documents.into_iter().enumerate() {
+                for (_, object) in objects_of(vec![document], "") {
+                    match Draft::new(object, &bundle.prefix, &bundle.policies).map(Arc::new) {
+                        Ok(draft) => {
+                            drafts.push(Arc::clone(&draft));
+                            sources.push(Source::Drafted(draft));
+                            origins.push(origin(index));
+                        }
+                        Err(found) => faults.extend(found.into_iter().map(|text| (Some(origin(index)), text))),
+                    }
+                }
+            }
             drafts
         });
         if drafts.is_none() {
             let trees = manifest.structures();
             bundle.has_others |= trees.is_empty();
-            for tree in trees.iter().filter(|tree| !matches!(tree.part(&[]), Part::Literal(value) if is_blank(value))) {
+            let is_blank = |tree: &Tree| matches!(tree.part(&[]), Part::Literal(value) if is_blank(value));
+            for (index, tree) in trees.iter().enumerate().filter(|(_, tree)| !is_blank(tree)) {
                 let object = skeleton(tree, &bundle.prefix);
                 bundle.has_others |= object.is_none();
+                origins.extend(object.as_ref().map(|_| origin(index)));
                 sources.extend(object.map(Source::Rendered));
             }
         }
@@ -368,16 +401,35 @@ fn draft_objects(checker: &mut Checker<'_>, entry: &str, bundle: &mut Bundle, pl
         ready: &bundle.ready,
         now: Timestamp::UNIX_EPOCH,
     };
-    let known = prepare(sources, &setting).map_err(|found| faults.extend(found)).unwrap_or_default();
-    faults.into_iter().for_each(|fault| checker.error(&place.key("manifests"), fault));
-    let known = known.into_iter().map(|Rendered { identity, draft, .. }| {
+    let of_source = |fault: Fault| (fault.source.and_then(|source| origins.get(source).copied()), fault.text);
+    let known = prepare_in_place(sources, &setting)
+        .map_err(|found| faults.extend(found.into_iter().map(of_source)))
+        .unwrap_or_default();
+    for (origin, fault) in faults {
+        report(checker, bundle, &place.key("manifests"), origin, fault);
+    }
+    let known = known.into_iter().zip(origins).map(|(Rendered { identity, draft, .. }, origin)| {
         let introduces = TypePattern::introduced_by(&identity.kind, &draft.object);
         let calls = called_by(&identity.kind, &draft.object);
         let written = draft.object.pointer("/metadata/namespace").and_then(Value::as_str).filter(|it| !it.is_empty());
         let dropped_namespace = written.filter(|_| identity.namespace.is_none()).map(str::to_owned);
-        KnownObject { identity, settings: draft.settings.clone(), introduces, calls, dropped_namespace }
+        KnownObject { identity, settings: draft.settings.clone(), introduces, calls, dropped_namespace, origin }
     });
     bundle.known = known.collect();
+}
+
+/// Reports a fault of an object where its author wrote the object; `place` is that of the manifests.
+fn report(checker: &mut Checker<'_>, bundle: &Bundle, place: &Place<'_>, origin: Option<Origin>, fault: String) {
+    let Some(Origin { manifest, line }) = origin else { return checker.error(place, fault) };
+    let item = place.index(manifest);
+    let of_file = item.key("ref");
+    match (&bundle.manifests[manifest], line) {
+        (Manifest::Text(template), Some(line)) => {
+            let place = if place.document.node(&of_file.path).is_some() { of_file } else { item };
+            checker.error_in_document(&place, template.source(), line, fault, None);
+        }
+        (Manifest::Text(_) | Manifest::Inline(_), _) => checker.error(&item, fault),
+    }
 }
 
 /// The documents of a manifest without templates; none for another.

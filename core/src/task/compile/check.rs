@@ -319,6 +319,18 @@ impl<'c> Checker<'c> {
         Some(template)
     }
 
+    /// Reports an error in the document that begins at a line of `text`, which stands at `place`.
+    pub(super) fn error_in_document(
+        &mut self,
+        place: &Place<'_>,
+        text: &str,
+        line: usize,
+        message: String,
+        help: Option<String>,
+    ) {
+        self.report_within(Severity::Error, place, text, Some((line, 1)), message, help);
+    }
+
     /// Reports a diagnostic at a line and column within `text`: at that position of the file if the text is the whole value at
     /// `place`. A key has no such position; that in a referenced file stands in the message.
     fn report_within(

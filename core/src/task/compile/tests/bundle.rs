@@ -66,6 +66,24 @@ fn mistakes_in_bundles_are_reported() {
                 "|\n          kind: Pod\n          ---\n          - a\n          ---\n          {apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: Pod, metadata: {generateName: x}}]}",
             ),
         ),
+        (
+            "an object of a text that is there twice",
+            of_manifest(
+                "|\n          # first\n          {apiVersion: v1, kind: Pod, metadata: {name: a}}\n          ---\n          {apiVersion: v1, kind: Pod, metadata: {name: a}}",
+            ),
+        ),
+        (
+            "an annotation of a text with templates",
+            of_manifest(
+                "|\n          {apiVersion: v1, kind: Pod, metadata: {name: \"{{ .id }}\"}}\n          ---\n          apiVersion: v1\n          kind: Pod\n          metadata: {name: b, annotations: {hyperfleet.io/delete-policy: orphns}}",
+            ),
+        ),
+        (
+            "an annotation in the second manifest",
+            of_manifest(
+                "{apiVersion: v1, kind: Pod, metadata: {name: a}}\n        - {apiVersion: v1, kind: Pod, metadata: {name: b, annotations: {hyperfleet.io/delete-polcy: orphan}}}",
+            ),
+        ),
         ("text that is no YAML", of_manifest("|\n          stringData: {password: hunter2: [}")),
         (
             "variables that nobody has",
