@@ -72,3 +72,20 @@ fn meant(field: &str) -> Option<&'static str> {
     }
     FIELDS.into_iter().find(|known| plain(known) == plain(field))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn documented_fields_are_those_that_check_knows() {
+        let page = include_str!("../../../docs/configuration.md");
+        let (_, section) = page.split_once("### What the API answers").unwrap_or_default();
+        let rows = section.lines().skip_while(|line| !line.starts_with("| field ")).skip(2);
+        let first = rows.take_while(|line| line.starts_with('|')).filter_map(|row| row.split('|').nth(1));
+        let documented: BTreeSet<&str> = first.flat_map(|cell| cell.split('`').skip(1).step_by(2)).collect();
+        // Prose names it, because only newer versions of the API have it.
+        let known: BTreeSet<&str> = FIELDS.into_iter().filter(|field| *field != "tenancy").collect();
+        assert_eq!(documented, known);
+    }
+}

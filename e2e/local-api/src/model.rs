@@ -216,3 +216,35 @@ impl Report {
         document
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn living_resource_has_the_fields_that_are_documented_to_be_always_there() {
+        let page = include_str!("../../../docs/configuration.md");
+        let (_, section) = page.split_once("### What the API answers").unwrap();
+        let rows = section.lines().skip_while(|line| !line.starts_with("| field ")).skip(2);
+        let rows =
+            rows.take_while(|line| line.starts_with('|')).map(|row| row.split('|').map(str::trim).collect::<Vec<_>>());
+        let documented = |is_there: &dyn Fn(&str) -> bool| -> BTreeSet<String> {
+            let cells = rows.clone().filter(|row| is_there(row[3])).map(|row| row[1]);
+            cells.flat_map(|cell| cell.split('`').skip(1).step_by(2)).map(str::to_owned).collect()
+        };
+        let time = "2026-03-01T12:00:00Z";
+        let bare = json!({
+            "id": "r", "kind": "Cluster", "name": "r", "href": "/r", "spec": {}, "generation": 1, "created_time": time,
+            "updated_time": time, "created_by": "", "updated_by": "", "deleted_time": null,
+        });
+        let keys = |resource: &Resource| resource.document().keys().cloned().collect::<BTreeSet<_>>();
+        let living: Resource = serde_json::from_value(bare).unwrap();
+        assert_eq!(keys(&living), documented(&|there| there.starts_with("always")));
+        let deleted = Resource { deleted_time: Some(time.parse().unwrap()), deleted_by: Some(String::new()), ..living };
+        assert_eq!(keys(&deleted), documented(&|there| there.starts_with("always") || there.contains("deleted")));
+    }
+}
