@@ -18,7 +18,7 @@ use serde_json::{Map, Value};
 const CHANGED: &str = "[redacted, changed]";
 
 /// The annotation in which `kubectl apply` keeps the fields that it sent.
-const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// The kind whose data is secret.
 const SECRET: &str = "Secret";

@@ -195,6 +195,7 @@ impl MemoryTransport {
                     }
                 }
             }
+            server::drop_last_applied(&key.kind(), &mut stored.object, desired);
             stored.applied = Some(desired.clone());
         })?;
         answer.ok_or_else(|| refused(WriteErrorKind::Conflict, "the object of that UID does not exist"))

@@ -6,6 +6,8 @@ use lifecycle_objects::kinds::is_namespaced;
 use lifecycle_objects::quantity::canonicalize;
 use serde_json::{Map, Value};
 
+use crate::redact::LAST_APPLIED;
+
 /// The kinds of Kubernetes whose objects have a generation, by API group, among those that
 /// [`is_namespaced`] knows. Every custom kind has one.
 const WITH_GENERATION: [(&str, &[&str]); 10] = [
@@ -106,6 +108,17 @@ pub(super) fn encode_secret(kind: &GroupVersionKind, object: &mut Value) {
     match fields.get_mut("data").and_then(Value::as_object_mut) {
         Some(data) => data.extend(encoded),
         None => _ = fields.insert("data".to_owned(), encoded.into()),
+    }
+}
+
+/// Removes the copy of its values that `kubectl apply` keeps in an annotation of a Secret, as each update by the adapter does.
+pub(super) fn drop_last_applied(kind: &GroupVersionKind, object: &mut Value, desired: &Value) {
+    let is_wanted = desired.pointer("/metadata/annotations").is_some_and(|wanted| wanted.get(LAST_APPLIED).is_some());
+    if is_secret(kind)
+        && !is_wanted
+        && let Some(annotations) = object.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut)
+    {
+        annotations.remove(LAST_APPLIED);
     }
 }
 

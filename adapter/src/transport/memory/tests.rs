@@ -6,6 +6,7 @@ use serde_json::json;
 
 use super::state::metadata_text;
 use super::*;
+use crate::redact::LAST_APPLIED;
 
 mod bundles;
 mod garbage;
@@ -423,6 +424,12 @@ async fn secret_text_becomes_encoded_data() {
     let desired = secret(json!({ "data": { "a": "MQ==", "b": "Mg==" }, "stringData": { "b": "hi" } }));
     let created = store.create(&desired, &Destination::ThisCluster).await.unwrap();
     assert_eq!((&created["data"], created.get("stringData")), (&json!({ "a": "MQ==", "b": "aGk=" }), None));
+    let copy = json!({ "metadata": { "annotations": { LAST_APPLIED: "{}", "a": "b" } } });
+    let copied = store.patch(&copy, &target(&created)).await.unwrap().unwrap();
+    let updated = store.update(&desired, &target(&copied), &Version::new(copied.clone()), Apply).await.unwrap();
+    assert_eq!(updated["metadata"]["annotations"], json!({ "a": "b" }), "as a real server does for the adapter");
+    let created = updated;
+
     let document = json!({ "stringData": { "c": "3" } });
     let patched = store.patch(&document, &target(&created)).await.unwrap().unwrap();
     assert_eq!((&patched["data"]["c"], patched.get("stringData")), (&json!("Mw=="), None));
