@@ -1,6 +1,7 @@
 //! Warns of a condition `Finalized` that is never True while the API resource is being deleted, and of statuses that are not sent
 //! then: the API waits for `Finalized` for ever.
 
+use lifecycle_core::task::Action;
 use lifecycle_language::cel::{Expression, Presence};
 
 use super::reports::{sends_body, writes};
@@ -36,10 +37,10 @@ fn unsent(linter: &mut Linter<'_>, deleting: &Facts<'_>) {
     let mut held_back = None;
     let payloads = task.payloads.iter().enumerate().filter(|(_, payload)| writes(&payload.build, "Finalized"));
     for (index, payload) in payloads {
-        let sends = |action: &&lifecycle_core::task::Action| {
+        let sends = |action: &Action| {
             action.api_call.as_ref().is_some_and(sends_body) && action.body_payloads.contains(&payload.name)
         };
-        for (number, action) in task.actions.iter().enumerate().filter(|(_, action)| sends(&action)) {
+        for (number, action) in task.actions.iter().enumerate().filter(|(_, action)| sends(action)) {
             let whens = [(entry(&PAYLOADS, index), &payload.when), (entry(&ACTIONS, number), &action.when)];
             let never =
                 whens.into_iter().find(|(_, when)| when.as_ref().is_some_and(|when| never_holds(deleting, when)));
