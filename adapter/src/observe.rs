@@ -4,6 +4,7 @@
 //! the deadline is `Unknown` with its reason, and never counts as absent.
 
 use futures::{StreamExt, stream};
+use lifecycle_objects::failure::Failure;
 use lifecycle_objects::object_ref::ObjectRef;
 use lifecycle_objects::observation::{Observation, Query, Version};
 use lifecycle_objects::write::{WriteError, WriteErrorKind};
@@ -64,10 +65,8 @@ async fn observed(
     };
     match answer {
         Ok(found) => Observation::Found(found.into_iter().map(Version::new).collect()),
-        Err(error) if error.kind == WriteErrorKind::Forbidden => {
-            Observation::Forbidden(format!("{error}; {}", error.cure()))
-        }
-        Err(error) => Observation::Unknown(format!("{error}; {}", error.cure())),
+        Err(error) if error.kind == WriteErrorKind::Forbidden => Observation::Forbidden(Failure::from(&error).message),
+        Err(error) => Observation::Unknown(Failure::from(&error).message),
     }
 }
 

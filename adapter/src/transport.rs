@@ -14,12 +14,11 @@ pub mod router;
 use std::future::Future;
 
 use lifecycle_bundle::guard::Members;
-pub use lifecycle_kube::Deletion;
 use lifecycle_objects::destination::Destination;
 use lifecycle_objects::identity::Identity;
 use lifecycle_objects::inspection::Inspection;
 use lifecycle_objects::observation::{Query, Version};
-use lifecycle_objects::write::{PropagationPolicy, Target, UpdateMode, WriteError};
+use lifecycle_objects::write::{Deletion, PropagationPolicy, Target, UpdateMode, WriteError};
 use serde_json::Value;
 
 /// Reads and writes the objects of one destination, or of several.

@@ -5,10 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lifecycle_objects::object_ref::ObjectRef;
+use lifecycle_objects::write::{WriteError, WriteErrorKind};
 use tracing::Span;
 use tracing::field::Empty;
-
-use crate::error::{Error, ErrorKind};
 
 /// The purpose of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -127,12 +126,12 @@ pub(crate) struct Call<'a> {
 
 impl Call<'_> {
     /// An error for a call that is refused before it is sent.
-    pub(crate) fn invalid(&self, message: String) -> Error {
-        self.error(ErrorKind::Invalid, None, message)
+    pub(crate) fn invalid(&self, message: String) -> WriteError {
+        self.error(WriteErrorKind::Invalid, None, message)
     }
 
-    pub(crate) fn error(&self, kind: ErrorKind, status: Option<u16>, message: String) -> Error {
-        Error { kind, call: self.to_string(), status, message }
+    pub(crate) fn error(&self, kind: WriteErrorKind, status: Option<u16>, message: String) -> WriteError {
+        WriteError { kind, call: self.to_string(), status, message }
     }
 
     pub(crate) fn span(&self) -> Span {

@@ -1,7 +1,7 @@
 //! Calls to one API server.
 //!
 //! In: objects of any kind that the server serves, and a [`Fence`] for each write to an existing object. Out:
-//! the server's objects. Fails: an [`Error`] with the server's message. Three things may add requests to a
+//! the server's objects. Fails: a [`WriteError`] with the server's message. Three things may add requests to a
 //! call:
 //!
 //! * The first call for a kind discovers the kinds of its group and version, and the result is kept, see `kinds`.
@@ -35,13 +35,12 @@ use std::time::Duration;
 use kube::Client;
 use lifecycle_objects::id::GroupVersionKind;
 use lifecycle_objects::object_ref::ObjectRef;
+use lifecycle_objects::write::{WriteError, WriteErrorKind};
 use serde_json::Value;
 
-pub use self::write::Deletion;
 #[cfg(doc)]
 use crate::Fence;
 use crate::call::{Call, CallObserver, Verb};
-use crate::error::{Error, ErrorKind};
 use crate::form::Form;
 use crate::kinds::{Discovery, Kinds};
 use crate::pages::Pages;
@@ -151,7 +150,7 @@ impl Cluster {
     ///
     /// The list of API groups cannot be read. A group whose kinds cannot be read is not an error: see
     /// [`Discovery::unread`].
-    pub async fn discover(&self) -> Result<Discovery, Error> {
+    pub async fn discover(&self) -> Result<Discovery, WriteError> {
         self.kinds.discover().await
     }
 
@@ -161,7 +160,7 @@ impl Cluster {
     ///
     /// The list of the group's versions cannot be read. A version whose kinds cannot be read is not an error: see
     /// [`Discovery::unread`].
-    pub async fn discover_group(&self, group: &str) -> Result<Discovery, Error> {
+    pub async fn discover_group(&self, group: &str) -> Result<Discovery, WriteError> {
         self.kinds.discover_group(group).await
     }
 
@@ -171,7 +170,7 @@ impl Cluster {
     /// # Errors
     ///
     /// The kind was not found, and a version of the group cannot be read: the kind may be served there.
-    pub async fn served_version(&self, kind: &GroupVersionKind) -> Result<Option<GroupVersionKind>, Error> {
+    pub async fn served_version(&self, kind: &GroupVersionKind) -> Result<Option<GroupVersionKind>, WriteError> {
         let discovery = self.discover_group(&kind.group).await?;
         let served = discovery.kinds.into_iter().find(|served| served.kind.kind == kind.kind);
         match (served, discovery.unread.into_iter().next()) {
@@ -179,7 +178,7 @@ impl Cluster {
             (None, None) => Ok(None),
             (None, Some(unread)) => {
                 let message = format!("{}{}", unread.error.message, unread.cure());
-                Err(Error { message, ..unread.error })
+                Err(WriteError { message, ..unread.error })
             }
         }
     }
@@ -190,9 +189,9 @@ impl Cluster {
     /// # Errors
     ///
     /// The read failed, so that it is unknown whether the object exists.
-    pub async fn get_in_any_version(&self, object: &ObjectRef) -> Result<Option<Value>, Error> {
+    pub async fn get_in_any_version(&self, object: &ObjectRef) -> Result<Option<Value>, WriteError> {
         match self.get(object).await {
-            Err(error) if error.kind == ErrorKind::NotFound => match self.served_version(&object.kind).await? {
+            Err(error) if error.kind == WriteErrorKind::NotFound => match self.served_version(&object.kind).await? {
                 Some(kind) => self.get(&ObjectRef { kind, ..object.clone() }).await,
                 None => Ok(None),
             },
@@ -214,9 +213,9 @@ impl Cluster {
         namespace: Option<&str>,
         selector: Selector<'_>,
         form: Form,
-    ) -> Result<Vec<Value>, Error> {
+    ) -> Result<Vec<Value>, WriteError> {
         match self.list(kind, namespace, selector, form)?.read_all().await {
-            Err(error) if error.kind == ErrorKind::NotFound => match self.served_version(kind).await? {
+            Err(error) if error.kind == WriteErrorKind::NotFound => match self.served_version(kind).await? {
                 Some(kind) => self.list(&kind, namespace, selector, form)?.read_all().await,
                 None => Ok(Vec::new()),
             },
@@ -229,7 +228,7 @@ impl Cluster {
     /// # Errors
     ///
     /// The read failed, so that it is unknown whether the object exists.
-    pub async fn get(&self, object: &ObjectRef) -> Result<Option<Value>, Error> {
+    pub async fn get(&self, object: &ObjectRef) -> Result<Option<Value>, WriteError> {
         let call = Call { verb: Verb::Get, object };
         let endpoint = self.endpoint(&call).await?;
         let answer = self.sender.send(&call, request::get(&endpoint.object(&call)?)).await;
@@ -245,14 +244,14 @@ impl Cluster {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`]: the selector would choose every object, or holds invalid keys or values.
+    /// [`WriteErrorKind::Invalid`]: the selector would choose every object, or holds invalid keys or values.
     pub fn list(
         &self,
         kind: &GroupVersionKind,
         namespace: Option<&str>,
         selector: Selector<'_>,
         form: Form,
-    ) -> Result<Pages<'_>, Error> {
+    ) -> Result<Pages<'_>, WriteError> {
         let objects = ObjectRef::all(kind.clone(), namespace);
         match selector.text() {
             Ok(selector) => Ok(Pages::new(self, objects, selector, form)),
@@ -267,7 +266,7 @@ impl Cluster {
         }
     }
 
-    pub(crate) async fn endpoint(&self, call: &Call<'_>) -> Result<Endpoint, Error> {
+    pub(crate) async fn endpoint(&self, call: &Call<'_>) -> Result<Endpoint, WriteError> {
         if call.object.kind.version.is_empty() || call.object.kind.kind.is_empty() {
             return Err(call.invalid("apiVersion and kind are required".to_owned()));
         }
@@ -275,7 +274,7 @@ impl Cluster {
         Endpoint::new(&kind, call.object).map_err(|message| call.invalid(message))
     }
 
-    pub(crate) fn refused(&self, call: &Call<'_>, refusal: Refusal) -> Error {
+    pub(crate) fn refused(&self, call: &Call<'_>, refusal: Refusal) -> WriteError {
         if refusal.is_unserved_path() {
             self.kinds.forget(&call.object.kind);
         }

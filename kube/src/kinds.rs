@@ -17,11 +17,11 @@ use futures::FutureExt;
 use futures::future::{BoxFuture, Shared, select_ok};
 use lifecycle_objects::id::GroupVersionKind;
 use lifecycle_objects::object_ref::ObjectRef;
+use lifecycle_objects::write::{WriteError, WriteErrorKind};
 use tokio::time::Instant;
 use tracing::Instrument;
 
 use crate::call::{Call, Verb};
-use crate::error::{Error, ErrorKind};
 use crate::refusal::Refusal;
 use crate::request;
 use crate::sender::Sender;
@@ -37,7 +37,7 @@ const SEND_AGAIN_AFTER: Duration = Duration::from_secs(3);
 
 /// The kinds of one group and version.
 type ServedKinds = Arc<Vec<ServedKind>>;
-type Lookup = Shared<BoxFuture<'static, Result<ServedKinds, Error>>>;
+type Lookup = Shared<BoxFuture<'static, Result<ServedKinds, WriteError>>>;
 
 enum Slot {
     Looking(Lookup),
@@ -71,7 +71,7 @@ impl Kinds {
     }
 
     /// Returns how the call's kind is served, from the cache or after a lookup.
-    pub(crate) async fn resolve(&self, call: &Call<'_>) -> Result<ServedKind, Error> {
+    pub(crate) async fn resolve(&self, call: &Call<'_>) -> Result<ServedKind, WriteError> {
         let kind = &call.object.kind;
         let lookup = {
             let mut slots = self.slots.lock();
@@ -85,7 +85,7 @@ impl Kinds {
                 None => self.look_up(kind, &mut slots),
             }
         };
-        let kinds = lookup.await.map_err(|error| Error {
+        let kinds = lookup.await.map_err(|error| WriteError {
             call: call.to_string(),
             message: format!("failed to look up the kind: {}", error.message),
             ..error
@@ -94,12 +94,12 @@ impl Kinds {
     }
 
     /// Reads the kinds of every group and version that the server serves, and caches them.
-    pub(crate) async fn discover(&self) -> Result<Discovery, Error> {
+    pub(crate) async fn discover(&self) -> Result<Discovery, WriteError> {
         discovery::discover(&self.sender, |api_version, kinds| self.slots.remember(api_version, kinds)).await
     }
 
     /// Reads the kinds of every version of one group, and caches them. Finds none if the server does not serve the group.
-    pub(crate) async fn discover_group(&self, group: &str) -> Result<Discovery, Error> {
+    pub(crate) async fn discover_group(&self, group: &str) -> Result<Discovery, WriteError> {
         discovery::discover_group(&self.sender, group, |version, kinds| self.slots.remember(version, kinds)).await
     }
 
@@ -126,8 +126,8 @@ impl Kinds {
         let lookup = tokio::spawn(task.in_current_span())
             .map(|joined| {
                 joined.unwrap_or_else(|error| {
-                    Err(Error {
-                        kind: ErrorKind::Unreachable,
+                    Err(WriteError {
+                        kind: WriteErrorKind::Unreachable,
                         call: String::new(),
                         status: None,
                         message: format!("its task ended early: {error}"),
@@ -161,7 +161,7 @@ where
 }
 
 /// Reads the kinds of the group and version of `kind`. Observers see the whole `kind`.
-async fn read_kinds(sender: &Sender, kind: &GroupVersionKind) -> Result<ServedKinds, Error> {
+async fn read_kinds(sender: &Sender, kind: &GroupVersionKind) -> Result<ServedKinds, WriteError> {
     let object = ObjectRef::all(kind.clone(), None);
     let call = Call { verb: Verb::Discover, object: &object };
     let answer = match sender.send(&call, request::get(&request::group_version_path(kind))).await {
@@ -172,13 +172,13 @@ async fn read_kinds(sender: &Sender, kind: &GroupVersionKind) -> Result<ServedKi
     };
     discovery::kinds_of(kind, answer)
         .map(Arc::new)
-        .map_err(|error| call.error(ErrorKind::Unavailable, Some(200), format!("the list of kinds: {error}")))
+        .map_err(|error| call.error(WriteErrorKind::Unavailable, Some(200), format!("the list of kinds: {error}")))
 }
 
-fn not_served(call: &Call<'_>) -> Error {
+fn not_served(call: &Call<'_>) -> WriteError {
     let kind = &call.object.kind;
     let message = format!("the API server serves no kind {} in {}", kind.kind, kind.api_version());
-    call.error(ErrorKind::NotFound, Some(404), message)
+    call.error(WriteErrorKind::NotFound, Some(404), message)
 }
 
 #[cfg(test)]

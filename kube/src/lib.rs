@@ -1,8 +1,8 @@
 //! Client for the Kubernetes API, shared by all programs of this workspace.
 //!
 //! In: [`ObjectRef`](lifecycle_objects::object_ref::ObjectRef)s, manifests as JSON, and a [`Fence`] for every
-//! write to an existing object. Out: the server's objects as JSON. Fails: an [`Error`] whose [`ErrorKind`] is
-//! one of a closed set.
+//! write to an existing object. Out: the server's objects as JSON. Fails: a [`WriteError`](lifecycle_objects::write::WriteError)
+//! whose kind is one of a closed set.
 //!
 //! * [`connect`] builds an HTTP client that sends each request once.
 //! * [`Cluster`] reads, lists, creates, applies, patches and deletes objects of any kind that the server
@@ -21,7 +21,6 @@ mod answer;
 mod call;
 mod client;
 mod cluster;
-mod error;
 mod fence;
 mod field_path;
 mod form;
@@ -42,8 +41,7 @@ mod warnings;
 
 pub use call::{CallEnd, CallObserver, CallRecord, Verb};
 pub use client::{ConnectError, connect, server};
-pub use cluster::{Cluster, Deletion, Settings};
-pub use error::{Error, ErrorKind};
+pub use cluster::{Cluster, Settings};
 pub use fence::Fence;
 pub use form::Form;
 pub use kinds::{Discovery, UnreadGroup};

@@ -2,17 +2,17 @@
 //!
 //! In: a kind, a namespace or none, and a selector. Out: every chosen object, in pages. Fails: with
 //! the first page that cannot be read; a partial list is never returned as a complete one. After an error,
-//! the next call requests the same page again. After [`ErrorKind::Expired`](crate::ErrorKind::Expired), the
+//! the next call requests the same page again. After [`ErrorKind::Expired`](lifecycle_objects::write::WriteErrorKind::Expired), the
 //! caller must begin a new list. One idea with [`cluster`](crate::cluster), two files: pages are what a list of the
 //! cluster returns, and each of them is a request of that cluster.
 
 use lifecycle_objects::object_ref::ObjectRef;
+use lifecycle_objects::write::WriteError;
 use serde_json::Value;
 
 use crate::answer::foreign;
 use crate::call::{Call, Verb};
 use crate::cluster::Cluster;
-use crate::error::Error;
 use crate::form::Form;
 use crate::managed_fields::List;
 use crate::request;
@@ -50,7 +50,7 @@ impl<'a> Pages<'a> {
     /// # Errors
     ///
     /// The page could not be read. A second call requests it again.
-    pub async fn next(&mut self) -> Result<Option<Vec<Value>>, Error> {
+    pub async fn next(&mut self) -> Result<Option<Vec<Value>>, WriteError> {
         let token = match &self.next {
             Next::First => "",
             Next::Token(token) => token,
@@ -79,7 +79,7 @@ impl<'a> Pages<'a> {
     /// # Errors
     ///
     /// A page could not be read. The pages before it are dropped, because an incomplete list proves no absence.
-    pub async fn read_all(mut self) -> Result<Vec<Value>, Error> {
+    pub async fn read_all(mut self) -> Result<Vec<Value>, WriteError> {
         let mut objects = Vec::new();
         while let Some(page) = self.next().await? {
             objects.extend(page);

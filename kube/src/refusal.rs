@@ -1,14 +1,14 @@
 //! Classifies requests that did not succeed.
 //!
-//! In: an HTTP status and the server's `Status` object, or the failure to get them. Out: an [`ErrorKind`].
+//! In: an HTTP status and the server's `Status` object, or the failure to get them. Out: a [`WriteErrorKind`].
 //! Pure. The kind depends on the status code, the reason and the named fields; on the message only where the
 //! server has no other sign, see `DENIALS` and `names_field`.
 
 use kube::core::Status;
 use lifecycle_objects::object_ref::ObjectRef;
+use lifecycle_objects::write::{WriteError, WriteErrorKind};
 
 use crate::call::Call;
-use crate::error::{Error, ErrorKind};
 use crate::field_path::FieldPath;
 
 /// How many characters are kept of an error answer that is not a `Status` object: enough to recognise a
@@ -88,27 +88,27 @@ impl Refusal {
         status.code == 422 && status.details.as_ref().is_none_or(|details| details.causes.is_empty())
     }
 
-    pub(crate) fn kind(&self) -> ErrorKind {
+    pub(crate) fn kind(&self) -> WriteErrorKind {
         match self {
-            Self::Lost { .. } => ErrorKind::Unreachable,
-            Self::Foreign { .. } => ErrorKind::Unavailable,
+            Self::Lost { .. } => WriteErrorKind::Unreachable,
+            Self::Foreign { .. } => WriteErrorKind::Unavailable,
             Self::Answered(status) => match status.code {
-                400..600 if is_in_terminating_namespace(status) => ErrorKind::NamespaceTerminating,
-                400..600 if is_denied(status) => ErrorKind::Denied,
-                404 => ErrorKind::NotFound,
-                410 => ErrorKind::Expired,
-                409 if status.is_already_exists() => ErrorKind::AlreadyExists,
-                409 => ErrorKind::Conflict,
-                422 if names_uid(status) => ErrorKind::Conflict,
-                500 if names_field(&status.message) => ErrorKind::Invalid,
-                401 | 403 => ErrorKind::Forbidden,
-                429 if is_of_storage(status) => ErrorKind::Unavailable,
-                429 => ErrorKind::TooManyRequests,
+                400..600 if is_in_terminating_namespace(status) => WriteErrorKind::NamespaceTerminating,
+                400..600 if is_denied(status) => WriteErrorKind::Denied,
+                404 => WriteErrorKind::NotFound,
+                410 => WriteErrorKind::Expired,
+                409 if status.is_already_exists() => WriteErrorKind::AlreadyExists,
+                409 => WriteErrorKind::Conflict,
+                422 if names_uid(status) => WriteErrorKind::Conflict,
+                500 if names_field(&status.message) => WriteErrorKind::Invalid,
+                401 | 403 => WriteErrorKind::Forbidden,
+                429 if is_of_storage(status) => WriteErrorKind::Unavailable,
+                429 => WriteErrorKind::TooManyRequests,
                 // 408: the server failed to read the request in time. 3xx: an API server sends no redirects,
                 // so a proxy did.
-                408 | 300..400 => ErrorKind::Unavailable,
-                400..500 => ErrorKind::Invalid,
-                _ => ErrorKind::Unavailable,
+                408 | 300..400 => WriteErrorKind::Unavailable,
+                400..500 => WriteErrorKind::Invalid,
+                _ => WriteErrorKind::Unavailable,
             },
         }
     }
@@ -116,7 +116,7 @@ impl Refusal {
     /// The fields because of whose values the server finds the object invalid.
     pub(crate) fn fields(&self) -> Vec<FieldPath> {
         let Self::Answered(status) = self else { return Vec::new() };
-        if status.code != 422 || self.kind() != ErrorKind::Invalid {
+        if status.code != 422 || self.kind() != WriteErrorKind::Invalid {
             return Vec::new();
         }
         let causes = status.details.iter().flat_map(|details| &details.causes);
@@ -139,7 +139,7 @@ impl Refusal {
         }
     }
 
-    pub(crate) fn into_error(self, call: &Call<'_>) -> Error {
+    pub(crate) fn into_error(self, call: &Call<'_>) -> WriteError {
         let kind = self.kind();
         match self {
             Self::Answered(status) => {
@@ -224,7 +224,7 @@ mod tests {
 
     #[test]
     fn each_refusal_has_its_error_kind() {
-        use ErrorKind as Kind;
+        use WriteErrorKind as Kind;
         let cases = [
             ("a missing object", refusal(404, "NotFound", json!({ "name": "a" })), Kind::NotFound),
             ("an expired list", refusal(410, "Expired", Value::Null), Kind::Expired),

@@ -6,12 +6,12 @@ use http::Request;
 use http::header::{ACCEPT, CONTENT_TYPE};
 use lifecycle_objects::id::GroupVersionKind;
 use lifecycle_objects::object_ref::ObjectRef;
+use lifecycle_objects::write::WriteError;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
 use crate::answer::Expected;
 use crate::call::Call;
-use crate::error::Error;
 use crate::form::Form;
 use crate::served_kind::ServedKind;
 
@@ -60,20 +60,20 @@ impl Endpoint {
     }
 
     /// The path of the collection for a creation; an error if a namespace is missing.
-    pub(crate) fn collection_for_create(&self, call: &Call<'_>) -> Result<&str, Error> {
+    pub(crate) fn collection_for_create(&self, call: &Call<'_>) -> Result<&str, WriteError> {
         self.check_namespace(call)?;
         Ok(&self.collection)
     }
 
     /// The path of the object that the call names; an error if its name or namespace is missing.
-    pub(crate) fn object(&self, call: &Call<'_>) -> Result<String, Error> {
+    pub(crate) fn object(&self, call: &Call<'_>) -> Result<String, WriteError> {
         self.check_namespace(call)?;
         let name = segment(&call.object.name).map_err(|message| call.invalid(message))?;
         Ok(format!("{}/{name}", self.collection))
     }
 
     /// Refuses a patch of the status if it is a subresource: the server would accept the patch and ignore it.
-    pub(crate) fn check_patch(&self, call: &Call<'_>, patch: &Value) -> Result<(), Error> {
+    pub(crate) fn check_patch(&self, call: &Call<'_>, patch: &Value) -> Result<(), WriteError> {
         if self.has_status && patch.get("status").is_some() {
             return Err(call.invalid(format!(
                 "the status of {} is a subresource, which this patch cannot change; remove `status` from it",
@@ -83,7 +83,7 @@ impl Endpoint {
         Ok(())
     }
 
-    fn check_namespace(&self, call: &Call<'_>) -> Result<(), Error> {
+    fn check_namespace(&self, call: &Call<'_>) -> Result<(), WriteError> {
         if self.all_namespaces {
             return Err(call.invalid(format!("{} is a namespaced kind: the namespace is missing", self.kind)));
         }

@@ -6,10 +6,10 @@
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use lifecycle_objects::identity::GroupKind;
 use lifecycle_objects::inspection::Inspection;
+use lifecycle_objects::write::{WriteError, WriteErrorKind};
 use serde_json::Value;
 
 use crate::cluster::Cluster;
-use crate::error::{Error, ErrorKind};
 use crate::form::Form;
 use crate::kinds::UnreadGroup;
 use crate::selector::Selector;
@@ -22,8 +22,8 @@ const AT_ONCE: usize = 16;
 /// Objects per page. One object of others is enough, and members come in the same lists.
 const PAGE_SIZE: u32 = 250;
 
-fn failed(inspection: &Inspection, error: Error, cure: &str) -> Error {
-    Error { call: inspection.to_string(), message: format!("{error}{cure}"), ..error }
+fn failed(inspection: &Inspection, error: WriteError, cure: &str) -> WriteError {
+    WriteError { call: inspection.to_string(), message: format!("{error}{cure}"), ..error }
 }
 
 impl Cluster {
@@ -38,7 +38,7 @@ impl Cluster {
         &self,
         inspection: &Inspection,
         look: impl Fn(&Value) -> Option<T> + Sync,
-    ) -> Result<Option<T>, Error> {
+    ) -> Result<Option<T>, WriteError> {
         let discovery = match inspection.only_group() {
             Some(group) => self.discover_group(group).await,
             None => self.discover().await,
@@ -70,9 +70,9 @@ impl Cluster {
         served: &ServedKind,
         inspection: &Inspection,
         look: &(impl Fn(&Value) -> Option<T> + Sync),
-    ) -> Result<Option<T>, Error> {
+    ) -> Result<Option<T>, WriteError> {
         self.look_at_each(served, inspection.namespace(), look).await.map_err(|error| {
-            let is_forbidden = error.kind == ErrorKind::Forbidden;
+            let is_forbidden = error.kind == WriteErrorKind::Forbidden;
             let cure = format!("; allow to list {} of API group `{}`", served.plural, served.kind.group);
             failed(inspection, error, if is_forbidden { &cure } else { "" })
         })
@@ -83,7 +83,7 @@ impl Cluster {
         served: &ServedKind,
         namespace: Option<&str>,
         look: &(impl Fn(&Value) -> Option<T> + Sync),
-    ) -> Result<Option<T>, Error> {
+    ) -> Result<Option<T>, WriteError> {
         let mut pages =
             self.list(&served.kind, namespace, Selector::Everything, Form::MetadataOnly)?.with_page_size(PAGE_SIZE);
         loop {
@@ -95,7 +95,7 @@ impl Cluster {
                 }
                 Ok(None) => return Ok(None),
                 // The kind has no objects if it vanished since the discovery, and not if only its version did.
-                Err(error) if error.kind == ErrorKind::NotFound => {
+                Err(error) if error.kind == WriteErrorKind::NotFound => {
                     return self.served_version(&served.kind).await?.map_or(Ok(None), |_| Err(error));
                 }
                 Err(error) => return Err(error),

@@ -7,10 +7,10 @@ use anyhow::{Context as _, Result, ensure};
 use lifecycle_e2e::fault::{Fault, Proxy, When};
 use lifecycle_e2e::kube::{ControlPlane, TestNamespace, widgets};
 use lifecycle_e2e::{PATIENCE, await_condition, unique};
-use lifecycle_kube::{Cluster, Error, ErrorKind, Fence, Form, Selector, Settings, connect};
+use lifecycle_kube::{Cluster, Fence, Form, Selector, Settings, connect};
 use lifecycle_objects::id::GroupVersionKind;
 use lifecycle_objects::object_ref::ObjectRef;
-use lifecycle_objects::write::PropagationPolicy;
+use lifecycle_objects::write::{PropagationPolicy, WriteError, WriteErrorKind};
 use serde_json::{Value, json};
 
 /// A custom kind in the versions `v1` and `v1beta1`, with one object, and a client that looks missing kinds up at once.
@@ -56,18 +56,18 @@ impl World {
         GroupVersionKind::new(&format!("{}/{version}", self.group), kind)
     }
 
-    async fn list(&self, version: &str, kind: &str) -> Result<Vec<Value>, Error> {
+    async fn list(&self, version: &str, kind: &str) -> Result<Vec<Value>, WriteError> {
         let kind = self.kind(version, kind);
         let selector = Selector::Labels(&self.labels);
         self.cluster.list(&kind, Some(self.namespace.name()), selector, Form::Full)?.read_all().await
     }
 
-    async fn list_in_any_version(&self, version: &str, kind: &str) -> Result<Vec<String>, Error> {
+    async fn list_in_any_version(&self, version: &str, kind: &str) -> Result<Vec<String>, WriteError> {
         let kind = self.kind(version, kind);
         self.list_kind_in_any_version(&kind).await
     }
 
-    async fn list_kind_in_any_version(&self, kind: &GroupVersionKind) -> Result<Vec<String>, Error> {
+    async fn list_kind_in_any_version(&self, kind: &GroupVersionKind) -> Result<Vec<String>, WriteError> {
         let (namespace, selector) = (Some(self.namespace.name()), Selector::Labels(&self.labels));
         let found = self.cluster.list_in_any_version(kind, namespace, selector, Form::Full).await?;
         Ok(found.iter().map(|object| object["apiVersion"].as_str().unwrap_or_default().to_owned()).collect())
@@ -80,7 +80,7 @@ impl World {
         self.cluster.merge_patch(&json!({ "spec": { "versions": versions(false) } }), &object, fence).await?;
         await_condition("v1beta1 to be gone", PATIENCE, async || {
             let error = self.list("v1beta1", "Widget").await.err().context("it is still served")?;
-            ensure!(error.kind == ErrorKind::NotFound, "{error}");
+            ensure!(error.kind == WriteErrorKind::NotFound, "{error}");
             Ok(())
         })
         .await?;
@@ -139,11 +139,11 @@ async fn unreadable_group_is_an_error() -> Result<()> {
     world.stop_serving_the_beta().await?;
     let (group, version) = (format!("/apis/{}", world.group), format!("/apis/{}/v1", world.group));
     let cases = [
-        ("the versions", "v1beta1", "Widget", group.clone(), 503, ErrorKind::Unavailable),
-        ("the kinds of another version", "v1beta1", "Widget", version.clone(), 503, ErrorKind::Unavailable),
-        ("the kinds of another version are forbidden", "v1beta1", "Widget", version, 403, ErrorKind::Forbidden),
-        ("the kinds of the version", "v1beta1", "Widget", format!("{group}/v1beta1"), 500, ErrorKind::Unavailable),
-        ("the versions, for a kind that is not served", "v1", "Gadget", group, 503, ErrorKind::Unavailable),
+        ("the versions", "v1beta1", "Widget", group.clone(), 503, WriteErrorKind::Unavailable),
+        ("the kinds of another version", "v1beta1", "Widget", version.clone(), 503, WriteErrorKind::Unavailable),
+        ("the kinds of another version are forbidden", "v1beta1", "Widget", version, 403, WriteErrorKind::Forbidden),
+        ("the kinds of the version", "v1beta1", "Widget", format!("{group}/v1beta1"), 500, WriteErrorKind::Unavailable),
+        ("the versions, for a kind that is not served", "v1", "Gadget", group, 503, WriteErrorKind::Unavailable),
     ];
     for (name, version, kind, path, status, expected) in cases {
         world.proxy.inject(When::method("GET").path(path), Fault::Status(status));

@@ -6,11 +6,11 @@ use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::ByteString;
 use lifecycle_e2e::kube::{ControlPlane, TestNamespace, widgets};
 use lifecycle_e2e::{PATIENCE, await_condition, unique};
-use lifecycle_kube::{Cluster, Error, ErrorKind, Fence, Form, Pages, Selector, Settings, connect};
+use lifecycle_kube::{Cluster, Fence, Form, Pages, Selector, Settings, connect};
 use lifecycle_objects::id::GroupVersionKind;
 use lifecycle_objects::object_ref::ObjectRef;
 use lifecycle_objects::observation::Version;
-use lifecycle_objects::write::{PropagationPolicy, UpdateMode};
+use lifecycle_objects::write::{PropagationPolicy, UpdateMode, WriteError, WriteErrorKind};
 use serde_json::{Value, json};
 
 /// A kind that is stored in `v1` and served in `v2`, too, with one object.
@@ -46,7 +46,7 @@ impl World {
         json!({ "apiVersion": format!("{}/{version}", self.group), "kind": "Widget", "metadata": metadata })
     }
 
-    fn list(&self, version: &str) -> Result<Pages<'_>, Error> {
+    fn list(&self, version: &str) -> Result<Pages<'_>, WriteError> {
         let kind = GroupVersionKind::new(&format!("{}/{version}", self.group), "Widget");
         self.cluster.list(&kind, Some(self.namespace.name()), Selector::Everything, Form::Full)
     }
@@ -67,7 +67,7 @@ impl World {
 }
 
 /// The kind and the status of a refusal that names the webhook.
-fn refusal<T>(name: &str, result: Result<T, Error>) -> Result<(ErrorKind, Option<u16>)> {
+fn refusal<T>(name: &str, result: Result<T, WriteError>) -> Result<(WriteErrorKind, Option<u16>)> {
     let error = result.err().with_context(|| format!("{name}: it was not refused"))?;
     ensure!(error.message.contains("conversion webhook"), "{name}: {error}");
     Ok((error.kind, error.status))
@@ -86,7 +86,7 @@ async fn conversion_webhook_that_is_away_is_no_limit_of_requests() -> Result<()>
     let refused =
         await_condition("the server to notice", PATIENCE, async || refusal("a list of all", from_cache().await))
             .await?;
-    assert_eq!(refused, (ErrorKind::Unavailable, Some(429)), "fewer requests do not help");
+    assert_eq!(refused, (WriteErrorKind::Unavailable, Some(429)), "fewer requests do not help");
     let seen = Version::new(live.clone());
     let update = world.cluster.update(&wanted, &object, Fence::of(&live), &seen, UpdateMode::Apply);
     let others = [
@@ -96,7 +96,7 @@ async fn conversion_webhook_that_is_away_is_no_limit_of_requests() -> Result<()>
         ("a creation", refusal("a creation", world.cluster.create(&world.widget("v2", "two")).await)),
     ];
     for (name, refused) in others {
-        assert_eq!(refused?, (ErrorKind::Unavailable, Some(500)), "{name}");
+        assert_eq!(refused?, (WriteErrorKind::Unavailable, Some(500)), "{name}");
     }
     assert_eq!(world.list("v1")?.read_all().await?.len(), 1, "in the version in which it is stored");
 

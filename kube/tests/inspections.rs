@@ -10,11 +10,11 @@ use lifecycle_bundle::guard::{Guard, Members};
 use lifecycle_e2e::fault::{Fault, When};
 use lifecycle_e2e::kube::{ControlPlane, TestNamespace, widgets};
 use lifecycle_e2e::{PATIENCE, await_condition, unique};
-use lifecycle_kube::{Cluster, ErrorKind, Fence, Settings, connect};
+use lifecycle_kube::{Cluster, Fence, Settings, connect};
 use lifecycle_objects::identity::Identity;
 use lifecycle_objects::inspection::Inspection;
 use lifecycle_objects::object_ref::ObjectRef;
-use lifecycle_objects::write::PropagationPolicy;
+use lifecycle_objects::write::{PropagationPolicy, WriteError, WriteErrorKind};
 use serde_json::{Value, json};
 
 const SET: &str = "applyset-mine-v1";
@@ -34,7 +34,7 @@ async fn inspect(
     cluster: &Cluster,
     inspection: &Inspection,
     members: &Members,
-) -> Result<Option<Identity>, lifecycle_kube::Error> {
+) -> Result<Option<Identity>, WriteError> {
     let guard = Mutex::new(Guard::new(inspection, members));
     let found = cluster
         .search(inspection, |object| guard.lock().unwrap_or_else(PoisonError::into_inner).look_at(object))
@@ -157,7 +157,7 @@ async fn namespace_with_kubernetes_own_objects_is_empty() -> Result<()> {
     own.extend([slice, event]);
     for object in &own {
         match world.cluster.create(object).await {
-            Err(error) if error.kind != ErrorKind::AlreadyExists => return Err(error.into()),
+            Err(error) if error.kind != WriteErrorKind::AlreadyExists => return Err(error.into()),
             _ => {}
         }
     }
@@ -214,7 +214,7 @@ async fn broken_api_service_fails_every_inspection_that_it_could_hide_objects_fr
         match inspect(&world.cluster, &inspection, &Members::default()).await {
             Err(error) => {
                 assert!(fails, "{name}: {error}");
-                assert_eq!(error.kind, ErrorKind::Unavailable, "{name}: {error}");
+                assert_eq!(error.kind, WriteErrorKind::Unavailable, "{name}: {error}");
                 let cure = "repair the API server that serves this group, or delete its APIService";
                 assert!(error.message.contains(&group) && error.message.contains(cure), "{name}: {error}");
             }
@@ -235,11 +235,11 @@ async fn refused_list_fails_and_vanished_kind_is_empty() -> Result<()> {
     let (types, members) = (instances(&format!("{group}/Widget"))?, members(&[&member]));
     let list = || When::method("GET").path(format!("/apis/{group}/v1/widgets"));
     for (status, expected) in [
-        (403, ErrorKind::Forbidden),
-        (410, ErrorKind::Expired),
-        (429, ErrorKind::TooManyRequests),
-        (500, ErrorKind::Unavailable),
-        (404, ErrorKind::NotFound),
+        (403, WriteErrorKind::Forbidden),
+        (410, WriteErrorKind::Expired),
+        (429, WriteErrorKind::TooManyRequests),
+        (500, WriteErrorKind::Unavailable),
+        (404, WriteErrorKind::NotFound),
     ] {
         proxy.inject(list(), Fault::Status(status));
         let error = inspect(&through, &types, &members).await.err().context("it passed")?;
@@ -255,7 +255,7 @@ async fn refused_list_fails_and_vanished_kind_is_empty() -> Result<()> {
 
     let reader = world.namespace.user(&[]).await?;
     let error = inspect(&cluster(&reader.kubeconfig).await?, &types, &members).await.err().context("it passed")?;
-    assert_eq!(error.kind, ErrorKind::Forbidden, "{error}");
+    assert_eq!(error.kind, WriteErrorKind::Forbidden, "{error}");
     assert!(error.message.ends_with(&format!("; allow to list widgets of API group `{group}`")), "{error}");
     world.delete(&member).await?;
     world.delete(&definition).await

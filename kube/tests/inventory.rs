@@ -9,10 +9,10 @@ use anyhow::{Context as _, Result, ensure};
 use lifecycle_e2e::fault::{Fault, When};
 use lifecycle_e2e::kube::{ControlPlane, TestNamespace, widgets};
 use lifecycle_e2e::{PATIENCE, await_condition, unique};
-use lifecycle_kube::{Cluster, Deletion, ErrorKind, Fence, Form, Selector, Settings, connect};
+use lifecycle_kube::{Cluster, Fence, Form, Selector, Settings, connect};
 use lifecycle_objects::id::GroupVersionKind;
 use lifecycle_objects::object_ref::ObjectRef;
-use lifecycle_objects::write::PropagationPolicy;
+use lifecycle_objects::write::{Deletion, PropagationPolicy, WriteErrorKind};
 use serde_json::{Value, json};
 
 /// A test namespace, a label of its own, and a client that lists two objects per page.
@@ -117,7 +117,7 @@ async fn list_that_expires_between_pages_is_an_error() -> Result<()> {
         cluster.list(&kind, Some(world.namespace.name()), Selector::Labels(&world.labels), Form::MetadataOnly)?;
     assert_eq!(pages.next().await?.map(|page| page.len()), Some(2));
     proxy.inject(When::method("GET").path_ends("/configmaps"), Fault::Status(410));
-    assert_eq!(pages.next().await.err().map(|error| error.kind), Some(ErrorKind::Expired));
+    assert_eq!(pages.next().await.err().map(|error| error.kind), Some(WriteErrorKind::Expired));
     Ok(())
 }
 
@@ -130,12 +130,12 @@ async fn deletion_is_refused_for_another_uid_or_version() -> Result<()> {
     let mut namesake = listed.clone();
     namesake["metadata"]["uid"] = json!("00000000-0000-4000-8000-000000000000");
     let refused = inventory::delete(&world.cluster, &namesake).await;
-    assert_eq!(refused.err().map(|error| error.kind), Some(ErrorKind::Conflict), "another UID");
+    assert_eq!(refused.err().map(|error| error.kind), Some(WriteErrorKind::Conflict), "another UID");
 
     let patch = json!({ "data": { "a": "2" } });
     let patched = world.cluster.merge_patch(&patch, &ObjectRef::of(&listed), Fence::of(&listed)).await?;
     let refused = inventory::delete(&world.cluster, &listed).await;
-    assert_eq!(refused.err().map(|error| error.kind), Some(ErrorKind::Conflict), "another version");
+    assert_eq!(refused.err().map(|error| error.kind), Some(WriteErrorKind::Conflict), "another version");
 
     let deleted = inventory::delete(&world.cluster, &patched.context("the object")?).await?;
     assert_eq!(deleted, Deletion::Gone);

@@ -5,10 +5,10 @@ use std::path::Path;
 use anyhow::{Context as _, Result, ensure};
 use lifecycle_e2e::kube::{ControlPlane, TestNamespace};
 use lifecycle_e2e::{PATIENCE, await_condition, unique};
-use lifecycle_kube::{Cluster, ErrorKind, Fence, Settings, Takeover, connect};
+use lifecycle_kube::{Cluster, Fence, Settings, Takeover, connect};
 use lifecycle_objects::object_ref::ObjectRef;
 use lifecycle_objects::observation::Version;
-use lifecycle_objects::write::{PropagationPolicy, UpdateMode};
+use lifecycle_objects::write::{PropagationPolicy, UpdateMode, WriteErrorKind};
 use serde_json::{Value, json};
 
 struct World {
@@ -51,7 +51,7 @@ impl World {
             let live = self.live(&object).await?;
             let seen = Version::new(live.clone());
             match self.cluster.update(desired, &object, Fence::of(&live), &seen, mode).await {
-                Err(error) if error.kind == ErrorKind::Conflict => Err(error.into()),
+                Err(error) if error.kind == WriteErrorKind::Conflict => Err(error.into()),
                 result => Ok(result),
             }
         })
@@ -110,7 +110,7 @@ async fn replacement_removes_what_an_own_write_had_set_and_nothing_else() -> Res
     };
 
     let unfenced = replace(&desired, Fence::new(Fence::of(&live).uid(), ""), &live).await;
-    assert_eq!(unfenced.map_err(|error| error.kind), Err(ErrorKind::Invalid));
+    assert_eq!(unfenced.map_err(|error| error.kind), Err(WriteErrorKind::Invalid));
     let mut own = desired.clone();
     own["metadata"]["finalizers"] = json!(["example.com/own"]);
     let replaced = replace(&own, Fence::of(&live), &live).await?;
@@ -119,7 +119,7 @@ async fn replacement_removes_what_an_own_write_had_set_and_nothing_else() -> Res
     assert_eq!(replaced["metadata"]["finalizers"], json!(["example.com/hold", "example.com/own"]));
 
     let late = replace(&desired, Fence::of(&live), &live).await;
-    assert_eq!(late.map_err(|error| error.kind), Err(ErrorKind::Conflict));
+    assert_eq!(late.map_err(|error| error.kind), Err(WriteErrorKind::Conflict));
     let release = json!({ "metadata": { "finalizers": null } });
     world.cluster.merge_patch(&release, &object, Fence::of(&replaced)).await?;
     Ok(())
@@ -252,7 +252,7 @@ async fn apply_is_followed_by_one_write_without_the_fields_that_the_server_named
         assert_eq!(chosen["metadata"]["uid"], created["metadata"]["uid"], "{name}");
         let seen = Version::new(created.clone());
         let late = world.cluster.update(&first, &object, Fence::of(&created), &seen, UpdateMode::Apply).await;
-        assert_eq!(late.map_err(|error| error.kind), Err(ErrorKind::Conflict), "{name}");
+        assert_eq!(late.map_err(|error| error.kind), Err(WriteErrorKind::Conflict), "{name}");
         world.update(&first, UpdateMode::Apply).await.with_context(|| format!("{name}, and back"))?;
         world.delete(&object).await?;
     }
@@ -270,7 +270,7 @@ async fn apply_that_the_manifest_itself_makes_invalid_is_not_followed_by_another
     let seen = Version::new(live.clone());
     let refused = world.cluster.update(&changed, &object, Fence::of(&live), &seen, UpdateMode::Apply).await;
     let error = refused.err().context("a Pod cannot move")?;
-    assert_eq!((error.kind, error.status), (ErrorKind::Invalid, Some(422)), "{error}");
+    assert_eq!((error.kind, error.status), (WriteErrorKind::Invalid, Some(422)), "{error}");
     assert!(error.call.starts_with("apply "), "{error}");
     Ok(())
 }

@@ -23,7 +23,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use lifecycle_api_client::token::TokenFile;
 use lifecycle_objects::keys;
-use lifecycle_objects::write::{Target, WriteError, WriteErrorKind};
+use lifecycle_objects::write::{Deletion, Target, WriteError, WriteErrorKind};
 use serde_json::{Map, Value, json};
 
 use crate::call::{CallObserver, Watch};
@@ -83,15 +83,6 @@ impl fmt::Debug for Maestro {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Maestro").field("source", &self.inner.source).finish_non_exhaustive()
     }
-}
-
-/// What a deletion led to.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Deletion {
-    /// The work is gone.
-    Gone,
-    /// The work still exists: its agent has to act first.
-    Pending(Value),
 }
 
 /// A work's place: the parts that errors and events name.

@@ -6,10 +6,10 @@
 //! Maestro does not show a work's source, and the id of a work depends on it, so a work is found by its place. Two sources can
 //! each have a work of one name for one consumer: the UID tells them apart.
 
-use lifecycle_objects::write::{Target, WriteError, WriteErrorKind};
+use lifecycle_objects::write::{Deletion, Target, WriteError, WriteErrorKind};
 use serde_json::Value;
 
-use crate::client::{Deletion, Maestro, Place, fence};
+use crate::client::{Maestro, Place, fence};
 use crate::search::Search;
 
 impl Maestro {

@@ -42,5 +42,5 @@ pub mod tls;
 pub mod work;
 
 pub use call::{CallObserver, CallRecord};
-pub use client::{Deletion, Maestro, Settings, SettingsError};
+pub use client::{Maestro, Settings, SettingsError};
 pub use refusal::Refusal;

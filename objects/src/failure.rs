@@ -134,14 +134,15 @@ impl fmt::Display for Failure {
 impl From<&WriteError> for Failure {
     /// The failure of a refused write: the server's message, and what to do about it.
     fn from(error: &WriteError) -> Self {
-        Self::new(error.kind.into(), format!("{error}; {}", error.cure()))
+        Self::new(error.kind.into(), format!("{}; {}", error.with_status(), error.cure()))
     }
 }
 
 impl From<WriteErrorKind> for FailReason {
     fn from(kind: WriteErrorKind) -> Self {
         match kind {
-            WriteErrorKind::NotFound => Self::NotFound,
+            // Only a list can expire, and a failed read leaves its objects unread whatever its kind.
+            WriteErrorKind::Expired | WriteErrorKind::NotFound => Self::NotFound,
             WriteErrorKind::AlreadyExists => Self::NameTaken,
             WriteErrorKind::Conflict => Self::Conflict,
             WriteErrorKind::Invalid => Self::Invalid,
@@ -152,6 +153,39 @@ impl From<WriteErrorKind> for FailReason {
             WriteErrorKind::Unavailable => Self::Unavailable,
             WriteErrorKind::Unreachable => Self::Unreachable,
             WriteErrorKind::DeadlineExceeded => Self::DeadlineExceeded,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failure_names_the_status_that_the_error_leaves_out() {
+        let error = |kind, status| WriteError {
+            kind,
+            call: "list Job".to_owned(),
+            status,
+            message: "the token expired".to_owned(),
+        };
+        let cases = [
+            (
+                error(WriteErrorKind::Expired, Some(410)),
+                FailReason::NotFound,
+                "failed to list Job: the token expired (HTTP 410); if ",
+            ),
+            (
+                error(WriteErrorKind::Unreachable, None),
+                FailReason::Unreachable,
+                "failed to list Job: the token expired; look ",
+            ),
+        ];
+        for (error, reason, beginning) in cases {
+            let failure = Failure::from(&error);
+            assert_eq!(failure.reason, reason);
+            assert!(failure.message.starts_with(beginning), "{}", failure.message);
+            assert_eq!(error.to_string(), "failed to list Job: the token expired");
         }
     }
 }

@@ -169,6 +169,15 @@ pub enum Executed {
     Failed(WriteError),
 }
 
+/// What a deletion led to that the server accepted.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Deletion {
+    /// The object is gone.
+    Gone,
+    /// The object still exists: its finalizers, its dependents, or the agent of its cluster have to act first. Holds the object.
+    Pending(Value),
+}
+
 /// Why a recreation did not create its object.
 #[derive(Debug, Clone, PartialEq)]
 pub enum NotCreated {
@@ -178,11 +187,11 @@ pub enum NotCreated {
     Failed(WriteError),
 }
 
-/// A request that the API server refused, or that did not reach it.
+/// A request that failed, of a read or of a write: the server refused it, its answer was lost, or it was never sent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("failed to {call}: {message}{}", shown(*.status))]
+#[error("failed to {call}: {message}")]
 pub struct WriteError {
-    /// The kind of refusal, on which the adapter's next decision or report depends.
+    /// The kind of failure, by which callers decide and report.
     pub kind: WriteErrorKind,
     /// The request: verb, kind, namespace and name, such as `create ConfigMap team-a/settings`.
     pub call: String,
@@ -193,6 +202,13 @@ pub struct WriteError {
 }
 
 impl WriteError {
+    /// The error and the HTTP status behind it, for reports whose readers do not see the requests.
+    #[must_use]
+    pub fn with_status(&self) -> String {
+        let status = self.status.map(|status| format!(" (HTTP {status})")).unwrap_or_default();
+        format!("{self}{status}")
+    }
+
     /// What to do about it, for people.
     #[must_use]
     pub fn cure(&self) -> &'static str {
@@ -224,35 +240,34 @@ const NOT_BASE64: &str = "illegal base64 data";
 /// The kinds of objects with which others go.
 const TAKING_OTHERS_ALONG: [&str; 3] = ["CustomResourceDefinition", "Namespace", "APIService"];
 
-/// The HTTP status behind an error's text, if the server answered.
-fn shown(status: Option<u16>) -> String {
-    status.map(|status| format!(" (HTTP {status})")).unwrap_or_default()
-}
-
-/// The kinds of refusal that lead to different decisions or reports.
+/// The kinds of failure that lead to different decisions or reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WriteErrorKind {
-    /// 404 or 410: the object, its kind or its namespace does not exist.
+    /// 404: the server does not serve the path or the kind, or the namespace does not exist. An absent object is no error: its read
+    /// finds nothing, and its deletion succeeds.
     NotFound,
-    /// 409 `AlreadyExists`: an object of this name exists.
+    /// 410: the list's continue token expired; the caller must list again from the first page.
+    Expired,
+    /// 409 with the reason `AlreadyExists`: an object of this name exists.
     AlreadyExists,
-    /// 409 Conflict, or 422 that names `metadata.uid`: the object is no longer the one that was read.
+    /// 409 Conflict, or 422 that names `metadata.uid`: the live object has another UID or resource version than the one that was
+    /// read.
     Conflict,
-    /// 400 and 422: the server does not accept the object.
+    /// 400 and 422: the server does not accept the object. Or the request was not sent, because it lacks a namespace or a fence.
     Invalid,
     /// Admission denied the object: a policy, a webhook or a quota.
     Denied,
     /// The namespace of the object to create is terminating, and takes no new objects until it is gone.
     NamespaceTerminating,
-    /// 401 and 403: the server does not allow the adapter to make the request.
+    /// 401 and 403: the server does not accept the credentials, or does not allow the request.
     Forbidden,
-    /// 429: the server limits the adapter's requests.
+    /// 429: the server refuses the request for now, to limit its load.
     TooManyRequests,
-    /// 5xx: the server failed, or is not ready to answer.
+    /// 5xx, or a successful answer that is not the requested object. The server may have carried the request out.
     Unavailable,
-    /// No answer: connection refused, reset, or cut.
+    /// No complete answer: the connection was refused, reset or cut. The server may have carried the request out.
     Unreachable,
-    /// The event's deadline passed before the server answered.
+    /// The event's deadline passed before the server answered. The server may have carried the request out.
     DeadlineExceeded,
 }
 
@@ -261,7 +276,7 @@ impl WriteErrorKind {
     #[must_use]
     pub fn cure(self) -> &'static str {
         match self {
-            Self::NotFound => {
+            Self::NotFound | Self::Expired => {
                 "if somebody deleted it, the next event decides anew; else install the definition of its kind, or create its namespace"
             }
             Self::AlreadyExists => "rename it, or delete the object that has its name",

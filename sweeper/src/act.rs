@@ -29,8 +29,9 @@ use futures::stream::{self, Stream, StreamExt as _};
 use jiff::Timestamp;
 use lifecycle_core::sweep::{Candidate, Container, Keep, Policy, Strikes, SweepPlan, recheck};
 use lifecycle_errors::Chain;
-use lifecycle_kube::{Error, ErrorKind, Fence};
+use lifecycle_kube::Fence;
 use lifecycle_objects::destination::Destination;
+use lifecycle_objects::write::{WriteError, WriteErrorKind};
 use serde_json::Value;
 use tokio::time::timeout;
 
@@ -208,13 +209,13 @@ impl<'b, O: Objects, C: Fn() -> Result<P, TermOver>, P, E: Evidence> Running<'b,
     async fn call<T>(
         &self,
         verb: &str,
-        call: impl Future<Output = Result<T, Error>>,
-    ) -> Result<Result<T, Error>, Outcome> {
+        call: impl Future<Output = Result<T, WriteError>>,
+    ) -> Result<Result<T, WriteError>, Outcome> {
         let _permit = self.permit()?;
         let limit = self.deleter.call_limit;
         Ok(timeout(limit, call).await.unwrap_or_else(|_| {
-            Err(Error {
-                kind: ErrorKind::Unreachable,
+            Err(WriteError {
+                kind: WriteErrorKind::Unreachable,
                 call: format!("{verb} {}", self.judged.object),
                 status: None,
                 message: format!("no answer within {limit:?}"),

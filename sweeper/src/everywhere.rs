@@ -3,9 +3,10 @@
 //! In and out: as [`KubeObjects`] and [`Works`]. Fails: as they do; and if a call is about a work and there is no Maestro.
 
 use lifecycle_core::sweep::Candidate;
-use lifecycle_kube::{Deletion, Discovery, Error, ErrorKind, Fence, ServedKind};
+use lifecycle_kube::{Discovery, Fence, ServedKind};
 use lifecycle_objects::destination::Destination;
 use lifecycle_objects::object_ref::ObjectRef;
+use lifecycle_objects::write::{Deletion, WriteError, WriteErrorKind};
 use serde_json::Value;
 
 use crate::kube_objects::KubeObjects;
@@ -22,9 +23,9 @@ pub struct Everywhere {
 }
 
 impl Everywhere {
-    fn works(&self, consumer: &str, object: &ObjectRef) -> Result<&Works, Error> {
-        self.works.as_ref().ok_or_else(|| Error {
-            kind: ErrorKind::Invalid,
+    fn works(&self, consumer: &str, object: &ObjectRef) -> Result<&Works, WriteError> {
+        self.works.as_ref().ok_or_else(|| WriteError {
+            kind: WriteErrorKind::Invalid,
             call: format!("reach {object} of Maestro consumer {consumer}"),
             status: None,
             message: "the configuration names no Maestro: set `maestro`".to_owned(),
@@ -33,34 +34,39 @@ impl Everywhere {
 }
 
 impl Objects for Everywhere {
-    async fn discover(&self) -> Result<Discovery, Error> {
+    async fn discover(&self) -> Result<Discovery, WriteError> {
         let mut discovery = self.cluster.discover().await?;
         discovery.kinds.extend(self.works.iter().map(|_| works::kind()));
         Ok(discovery)
     }
 
-    async fn list(&self, kind: &ServedKind, choice: Choice<'_>, each: &mut dyn FnMut(Candidate)) -> Result<(), Error> {
+    async fn list(
+        &self,
+        kind: &ServedKind,
+        choice: Choice<'_>,
+        each: &mut dyn FnMut(Candidate),
+    ) -> Result<(), WriteError> {
         match &self.works {
             Some(works) if *kind == works::kind() => works.list(choice, each).await,
             Some(_) | None => self.cluster.list(kind, choice, each).await,
         }
     }
 
-    async fn read(&self, at: &Destination, object: &ObjectRef) -> Result<Option<Value>, Error> {
+    async fn read(&self, at: &Destination, object: &ObjectRef) -> Result<Option<Value>, WriteError> {
         match at {
             Destination::ThisCluster => self.cluster.read(at, object).await,
             Destination::Consumer(name) => self.works(name, object)?.read(name, &object.name).await,
         }
     }
 
-    async fn create(&self, at: &Destination, object: &Value) -> Result<Value, Error> {
+    async fn create(&self, at: &Destination, object: &Value) -> Result<Value, WriteError> {
         match at {
             Destination::ThisCluster => self.cluster.create(at, object).await,
             Destination::Consumer(name) => self.works(name, &ObjectRef::of(object))?.create(name, object).await,
         }
     }
 
-    async fn delete(&self, at: &Destination, object: &ObjectRef, fence: Fence<'_>) -> Result<Deletion, Error> {
+    async fn delete(&self, at: &Destination, object: &ObjectRef, fence: Fence<'_>) -> Result<Deletion, WriteError> {
         match at {
             Destination::ThisCluster => self.cluster.delete(at, object, fence).await,
             Destination::Consumer(name) => self.works(name, object)?.delete(name, &object.name, fence).await,
@@ -68,7 +74,7 @@ impl Objects for Everywhere {
     }
 
     /// Maestro has no dry run: of a work, the next pass tries the deletion itself again.
-    async fn dry_run_delete(&self, at: &Destination, object: &ObjectRef, fence: Fence<'_>) -> Result<(), Error> {
+    async fn dry_run_delete(&self, at: &Destination, object: &ObjectRef, fence: Fence<'_>) -> Result<(), WriteError> {
         match at {
             Destination::ThisCluster => self.cluster.dry_run_delete(at, object, fence).await,
             Destination::Consumer(_) => Ok(()),

@@ -16,11 +16,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use futures::{StreamExt as _, stream};
 use lifecycle_core::sweep::verdict::{identified, unclaimed};
 use lifecycle_core::sweep::{Candidate, Census, Container, Contents, Hold, KindPattern, Policy};
-use lifecycle_kube::{Error, ServedKind, UnreadGroup};
+use lifecycle_kube::{ServedKind, UnreadGroup};
 use lifecycle_objects::contents::is_event;
 use lifecycle_objects::id::GroupVersionKind;
 use lifecycle_objects::identity::GroupKind;
 use lifecycle_objects::keys;
+use lifecycle_objects::write::WriteError;
 use strsim::osa_distance;
 
 use crate::objects::{Choice, Objects};
@@ -160,7 +161,7 @@ fn is_slip(name: &str, other: &str) -> bool {
 }
 
 /// Errors by the kind or group that could not be read, so that each counts once however often it is asked for.
-pub type Unread = BTreeMap<String, Error>;
+pub type Unread = BTreeMap<String, WriteError>;
 
 /// The inventory of one pass.
 #[derive(Debug, Default)]
@@ -253,7 +254,7 @@ impl Inventory {
     /// The errors of kinds and groups that could not be read, one for each.
     #[must_use]
     pub fn unread(&self) -> Vec<String> {
-        self.unread.values().map(Error::to_string).collect()
+        self.unread.values().map(WriteError::to_string).collect()
     }
 }
 
@@ -308,7 +309,11 @@ async fn look_into(
 /// # Errors
 ///
 /// Some kind could not be read, and may have objects in the container.
-pub async fn contents_now(objects: &impl Objects, container: Container, policy: &Policy) -> Result<Contents, Error> {
+pub async fn contents_now(
+    objects: &impl Objects,
+    container: Container,
+    policy: &Policy,
+) -> Result<Contents, WriteError> {
     let discovery = objects.discover().await?;
     let mut hidden = discovery.unread.into_iter().filter(|unread| !MEASUREMENTS.contains(&unread.group.as_str()));
     if let Some(UnreadGroup { error, .. }) = hidden.next() {

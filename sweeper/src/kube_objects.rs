@@ -4,10 +4,10 @@
 //! alone. Fails: with the error of the request. No request is sent twice.
 
 use lifecycle_core::sweep::Candidate;
-use lifecycle_kube::{Cluster, Deletion, Discovery, Error, Fence, Form, Selector, ServedKind};
+use lifecycle_kube::{Cluster, Discovery, Fence, Form, Selector, ServedKind};
 use lifecycle_objects::destination::Destination;
 use lifecycle_objects::object_ref::ObjectRef;
-use lifecycle_objects::write::PropagationPolicy;
+use lifecycle_objects::write::{Deletion, PropagationPolicy, WriteError};
 use serde_json::Value;
 
 use crate::objects::{Choice, Objects};
@@ -27,11 +27,16 @@ impl KubeObjects {
 }
 
 impl Objects for KubeObjects {
-    async fn discover(&self) -> Result<Discovery, Error> {
+    async fn discover(&self) -> Result<Discovery, WriteError> {
         self.cluster.discover().await
     }
 
-    async fn list(&self, kind: &ServedKind, choice: Choice<'_>, each: &mut dyn FnMut(Candidate)) -> Result<(), Error> {
+    async fn list(
+        &self,
+        kind: &ServedKind,
+        choice: Choice<'_>,
+        each: &mut dyn FnMut(Candidate),
+    ) -> Result<(), WriteError> {
         let (namespace, selector) = match choice {
             Choice::Labelled(label) => (None, Selector::Exists(label)),
             Choice::InNamespace(namespace) => (Some(namespace), Selector::Everything),
@@ -46,19 +51,19 @@ impl Objects for KubeObjects {
         Ok(())
     }
 
-    async fn read(&self, _: &Destination, object: &ObjectRef) -> Result<Option<Value>, Error> {
+    async fn read(&self, _: &Destination, object: &ObjectRef) -> Result<Option<Value>, WriteError> {
         self.cluster.get(object).await
     }
 
-    async fn create(&self, _: &Destination, object: &Value) -> Result<Value, Error> {
+    async fn create(&self, _: &Destination, object: &Value) -> Result<Value, WriteError> {
         self.cluster.create(object).await
     }
 
-    async fn delete(&self, _: &Destination, object: &ObjectRef, fence: Fence<'_>) -> Result<Deletion, Error> {
+    async fn delete(&self, _: &Destination, object: &ObjectRef, fence: Fence<'_>) -> Result<Deletion, WriteError> {
         self.cluster.delete(object, fence, PropagationPolicy::Background).await
     }
 
-    async fn dry_run_delete(&self, _: &Destination, object: &ObjectRef, fence: Fence<'_>) -> Result<(), Error> {
+    async fn dry_run_delete(&self, _: &Destination, object: &ObjectRef, fence: Fence<'_>) -> Result<(), WriteError> {
         self.cluster.dry_run_delete(object, fence, PropagationPolicy::Background).await
     }
 }

@@ -44,8 +44,9 @@ mod settings;
 
 use jiff::Timestamp;
 use lifecycle_errors::Chain;
-use lifecycle_kube::{Client, Cluster, ErrorKind, Fence};
+use lifecycle_kube::{Client, Cluster, Fence};
 use lifecycle_objects::object_ref::ObjectRef;
+use lifecycle_objects::write::WriteErrorKind;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -227,7 +228,9 @@ async fn exchange(cluster: &Cluster, object: &ObjectRef, request: &Request) -> R
     match answer {
         Ok(Some(lease)) => Record::read(&lease).map(Answer::Lease),
         Ok(None) => Ok(Answer::Absent),
-        Err(error) if matches!(error.kind, ErrorKind::Conflict | ErrorKind::AlreadyExists) => Ok(Answer::Refused),
+        Err(error) if matches!(error.kind, WriteErrorKind::Conflict | WriteErrorKind::AlreadyExists) => {
+            Ok(Answer::Refused)
+        }
         Err(error) => Err(Chain(&error).to_string()),
     }
 }

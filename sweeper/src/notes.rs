@@ -10,9 +10,10 @@
 use std::collections::BTreeSet;
 
 use lifecycle_core::sweep::{Approval, Doubt};
-use lifecycle_kube::{Cluster, ErrorKind, Fence};
+use lifecycle_kube::{Cluster, Fence};
 use lifecycle_objects::keys;
 use lifecycle_objects::object_ref::ObjectRef;
+use lifecycle_objects::write::WriteErrorKind;
 use serde_json::{Value, json};
 
 use crate::leader::Lease;
@@ -113,7 +114,7 @@ impl LeaseNotes<'_> {
             match cluster.merge_patch(&patch, object, Fence::of(&lease)).await {
                 Ok(Some(_)) => return Ok(lease),
                 Ok(None) => return Err(format!("{object} does not exist")),
-                Err(error) if error.kind == ErrorKind::Conflict => refused = error.to_string(),
+                Err(error) if error.kind == WriteErrorKind::Conflict => refused = error.to_string(),
                 Err(error) => return Err(error.to_string()),
             }
         }

@@ -5,11 +5,11 @@
 //! Maestro itself has them.
 
 use lifecycle_core::sweep::Candidate;
-use lifecycle_kube::{Deletion, Error, ErrorKind, Fence, ServedKind};
+use lifecycle_kube::{Fence, ServedKind};
 use lifecycle_maestro::{Maestro, identity, work};
 use lifecycle_objects::destination::Destination;
 use lifecycle_objects::object_ref::ObjectRef;
-use lifecycle_objects::write::{Target, WriteError, WriteErrorKind};
+use lifecycle_objects::write::{Deletion, Target, WriteError, WriteErrorKind};
 use serde_json::Value;
 
 use crate::objects::Choice;
@@ -46,11 +46,11 @@ impl Works {
     /// # Errors
     ///
     /// A page could not be read; `each` has seen no work.
-    pub async fn list(&self, choice: Choice<'_>, each: &mut dyn FnMut(Candidate)) -> Result<(), Error> {
+    pub async fn list(&self, choice: Choice<'_>, each: &mut dyn FnMut(Candidate)) -> Result<(), WriteError> {
         let Choice::Labelled(label) = choice else { return Ok(()) };
         // The client's futures are `Send`, and `each` is not.
         let mut found = Vec::new();
-        self.maestro.labelled(label, &mut |work| found.push(candidate(&work))).await.map_err(error)?;
+        self.maestro.labelled(label, &mut |work| found.push(candidate(&work))).await?;
         found.into_iter().for_each(each);
         Ok(())
     }
@@ -60,8 +60,8 @@ impl Works {
     /// # Errors
     ///
     /// It is unknown which works there are; or two sources have a work of this name.
-    pub async fn read(&self, consumer: &str, name: &str) -> Result<Option<Value>, Error> {
-        let mut namesakes = self.maestro.named(consumer, name).await.map_err(error)?;
+    pub async fn read(&self, consumer: &str, name: &str) -> Result<Option<Value>, WriteError> {
+        let mut namesakes = self.maestro.named(consumer, name).await?;
         let work = namesakes.pop();
         if namesakes.is_empty() {
             return Ok(work);
@@ -75,22 +75,22 @@ impl Works {
     /// # Errors
     ///
     /// The work may exist or not; or it was one of another source, whose adapter would not find it.
-    pub async fn create(&self, consumer: &str, work: &Value) -> Result<Value, Error> {
+    pub async fn create(&self, consumer: &str, work: &Value) -> Result<Value, WriteError> {
         let text = |key: &str| work["metadata"][key].as_str().unwrap_or_default();
         if identity::id_of(text("uid")) != self.maestro.id(consumer, text("name")) {
             let message = "another source wrote the work, and its adapter would not find this one: set \
                            `maestro.source_id` to that adapter's `clients.maestro.source_id`";
             return Err(refused("create", consumer, text("name"), message.to_owned()));
         }
-        self.maestro.create(work, consumer).await.map_err(error)
+        self.maestro.create(work, consumer).await
     }
 
     /// Deletes a work if it still is the one that the fence names.
     ///
     /// # Errors
     ///
-    /// [`Conflict`](ErrorKind::Conflict) if the work was changed or replaced.
-    pub async fn delete(&self, consumer: &str, name: &str, fence: Fence<'_>) -> Result<Deletion, Error> {
+    /// [`Conflict`](WriteErrorKind::Conflict) if the work was changed or replaced.
+    pub async fn delete(&self, consumer: &str, name: &str, fence: Fence<'_>) -> Result<Deletion, WriteError> {
         let target = Target {
             destination: Destination::Consumer(consumer.to_owned()),
             kind: work::kind(),
@@ -99,10 +99,7 @@ impl Works {
             uid: fence.uid().to_owned(),
             resource_version: fence.resource_version().unwrap_or_default().to_owned(),
         };
-        Ok(match self.maestro.delete_of_any_source(consumer, &target).await.map_err(error)? {
-            lifecycle_maestro::Deletion::Gone => Deletion::Gone,
-            lifecycle_maestro::Deletion::Pending(work) => Deletion::Pending(work),
-        })
+        self.maestro.delete_of_any_source(consumer, &target).await
     }
 }
 
@@ -111,23 +108,11 @@ fn candidate(work: &Value) -> Candidate {
     Candidate::of(work, Destination::Consumer(consumer))
 }
 
-fn refused(verb: &str, consumer: &str, name: &str, message: String) -> Error {
-    Error { kind: ErrorKind::Invalid, call: format!("{verb} ManifestWork {consumer}/{name}"), status: None, message }
-}
-
-fn error(error: WriteError) -> Error {
-    let WriteError { kind, call, status, message } = error;
-    let kind = match kind {
-        WriteErrorKind::NotFound => ErrorKind::NotFound,
-        WriteErrorKind::AlreadyExists => ErrorKind::AlreadyExists,
-        WriteErrorKind::Conflict => ErrorKind::Conflict,
-        WriteErrorKind::Invalid => ErrorKind::Invalid,
-        WriteErrorKind::Denied => ErrorKind::Denied,
-        WriteErrorKind::NamespaceTerminating => ErrorKind::NamespaceTerminating,
-        WriteErrorKind::Forbidden => ErrorKind::Forbidden,
-        WriteErrorKind::TooManyRequests => ErrorKind::TooManyRequests,
-        WriteErrorKind::Unavailable => ErrorKind::Unavailable,
-        WriteErrorKind::Unreachable | WriteErrorKind::DeadlineExceeded => ErrorKind::Unreachable,
-    };
-    Error { kind, call, status, message }
+fn refused(verb: &str, consumer: &str, name: &str, message: String) -> WriteError {
+    WriteError {
+        kind: WriteErrorKind::Invalid,
+        call: format!("{verb} ManifestWork {consumer}/{name}"),
+        status: None,
+        message,
+    }
 }

@@ -11,10 +11,11 @@ use http::StatusCode;
 use lifecycle_api_client::lookup::judge;
 use lifecycle_api_client::{Answer, Lookup};
 use lifecycle_core::sweep::Candidate;
-use lifecycle_kube::{Deletion, Discovery, Error, ErrorKind, Fence, ServedKind, UnreadGroup};
+use lifecycle_kube::{Discovery, Fence, ServedKind, UnreadGroup};
 use lifecycle_objects::destination::Destination;
 use lifecycle_objects::id::{Generation, is_same_kind};
 use lifecycle_objects::object_ref::ObjectRef;
+use lifecycle_objects::write::{Deletion, WriteError, WriteErrorKind};
 use serde_json::{Value, json};
 
 use crate::api::Api;
@@ -108,17 +109,22 @@ impl World {
 }
 
 impl Objects for World {
-    async fn discover(&self) -> Result<Discovery, Error> {
+    async fn discover(&self) -> Result<Discovery, WriteError> {
         let state = self.state();
         let unread = state.hidden_group.iter().map(|group| {
             let (call, message) = (format!("discover {group}"), "503".to_owned());
-            let error = Error { kind: ErrorKind::Unavailable, call, status: Some(503), message };
+            let error = WriteError { kind: WriteErrorKind::Unavailable, call, status: Some(503), message };
             UnreadGroup { group: group.clone(), error }
         });
         Ok(Discovery { kinds: state.kinds.clone(), unread: unread.collect() })
     }
 
-    async fn list(&self, kind: &ServedKind, choice: Choice<'_>, each: &mut dyn FnMut(Candidate)) -> Result<(), Error> {
+    async fn list(
+        &self,
+        kind: &ServedKind,
+        choice: Choice<'_>,
+        each: &mut dyn FnMut(Candidate),
+    ) -> Result<(), WriteError> {
         for object in &self.state().objects {
             let candidate = Candidate::of(object, Destination::ThisCluster);
             let is_chosen = match choice {
@@ -133,15 +139,15 @@ impl Objects for World {
         Ok(())
     }
 
-    async fn read(&self, _: &Destination, object: &ObjectRef) -> Result<Option<Value>, Error> {
+    async fn read(&self, _: &Destination, object: &ObjectRef) -> Result<Option<Value>, WriteError> {
         Ok(self.state().objects.iter().find(|live| ObjectRef::of(live) == *object).cloned())
     }
 
-    async fn create(&self, _: &Destination, object: &Value) -> Result<Value, Error> {
+    async fn create(&self, _: &Destination, object: &Value) -> Result<Value, WriteError> {
         Ok(self.add(object.clone()))
     }
 
-    async fn delete(&self, _: &Destination, object: &ObjectRef, fence: Fence<'_>) -> Result<Deletion, Error> {
+    async fn delete(&self, _: &Destination, object: &ObjectRef, fence: Fence<'_>) -> Result<Deletion, WriteError> {
         let mut state = self.state();
         let Some(index) = state.objects.iter().position(|live| ObjectRef::of(live) == *object) else {
             return Ok(Deletion::Gone);
@@ -149,8 +155,8 @@ impl Objects for World {
         let Some(live) = state.objects.get_mut(index) else { return Ok(Deletion::Gone) };
         if Fence::of(live) != fence {
             let message = "the object was changed".to_owned();
-            return Err(Error {
-                kind: ErrorKind::Conflict,
+            return Err(WriteError {
+                kind: WriteErrorKind::Conflict,
                 call: format!("delete {object}"),
                 status: Some(409),
                 message,

@@ -9,11 +9,12 @@ use lifecycle_core::sweep::Candidate;
 use lifecycle_e2e::fault::{Fault, Proxy, When};
 use lifecycle_e2e::kube::{ControlPlane, TestNamespace, widgets};
 use lifecycle_e2e::{PATIENCE, await_condition, unique};
-use lifecycle_kube::{Cluster, Deletion, Error, ErrorKind, Fence, ServedKind, Settings, connect};
+use lifecycle_kube::{Cluster, Fence, ServedKind, Settings, connect};
 use lifecycle_objects::destination::Destination;
 use lifecycle_objects::id::Generation;
 use lifecycle_objects::keys;
 use lifecycle_objects::object_ref::ObjectRef;
+use lifecycle_objects::write::{Deletion, WriteError, WriteErrorKind};
 use serde_json::{Value, json};
 
 const HERE: Destination = Destination::ThisCluster;
@@ -59,7 +60,7 @@ impl World {
     }
 
     /// Lists this world's objects: other tests on the same server have labelled objects too.
-    async fn list(&self, kind: &ServedKind) -> Result<Vec<Candidate>, Error> {
+    async fn list(&self, kind: &ServedKind) -> Result<Vec<Candidate>, WriteError> {
         let mut found = Vec::new();
         self.objects.list(kind, Choice::Labelled(keys::ADAPTER), &mut |candidate| found.push(candidate)).await?;
         found.retain(|candidate| candidate.adapter == self.adapter);
@@ -79,12 +80,12 @@ impl World {
         Ok((definition, kind.await?))
     }
 
-    async fn delete(&self, object: &Value) -> Result<Deletion, Error> {
+    async fn delete(&self, object: &Value) -> Result<Deletion, WriteError> {
         self.objects.delete(&HERE, &ObjectRef::of(object), Fence::of(object)).await
     }
 
     /// Deletes the definition of a custom kind in the version that it has by now.
-    async fn delete_definition(&self, definition: &Value) -> Result<Deletion, Error> {
+    async fn delete_definition(&self, definition: &Value) -> Result<Deletion, WriteError> {
         let uid = definition["metadata"]["uid"].as_str().unwrap_or_default();
         self.objects.delete(&HERE, &ObjectRef::of(definition), Fence::new(uid, "")).await
     }
@@ -143,10 +144,10 @@ async fn deletion_with_a_stale_fence_is_refused() -> Result<()> {
         ("another UID at any version", Fence::new(namesake, "")),
     ] {
         let refused = world.objects.delete(&HERE, &object, fence).await;
-        assert_eq!(refused.err().map(|error| error.kind), Some(ErrorKind::Conflict), "{name}");
+        assert_eq!(refused.err().map(|error| error.kind), Some(WriteErrorKind::Conflict), "{name}");
     }
     let unfenced = world.objects.delete(&HERE, &object, Fence::new("", "")).await;
-    assert_eq!(unfenced.err().map(|error| error.kind), Some(ErrorKind::Invalid), "no fence at all");
+    assert_eq!(unfenced.err().map(|error| error.kind), Some(WriteErrorKind::Invalid), "no fence at all");
     assert_eq!(world.objects.read(&HERE, &object).await?.as_ref(), Some(&map), "nothing was changed");
     assert_eq!(world.delete(&map).await?, Deletion::Gone);
     assert_eq!(world.objects.read(&HERE, &object).await?, None);
@@ -164,7 +165,7 @@ async fn kind_that_is_removed_after_its_discovery_fails_to_list() -> Result<()> 
         listed.err().context("the kind is still listed")
     })
     .await?;
-    ensure!(error.kind == ErrorKind::NotFound && error.call == "list Widget", "{error:?}");
+    ensure!(error.kind == WriteErrorKind::NotFound && error.call == "list Widget", "{error:?}");
     Ok(())
 }
 
@@ -178,7 +179,7 @@ async fn list_that_expires_between_pages_is_an_error() -> Result<()> {
         world.proxy.inject(When::method("GET").query_contains("&continue=").nth(pages), Fault::Status(410));
         let mut seen = 0;
         let listed = world.objects.list(&kind, Choice::Labelled(keys::ADAPTER), &mut |_| seen += 1).await;
-        assert_eq!(listed.err().map(|error| error.kind), Some(ErrorKind::Expired), "after {pages} pages");
+        assert_eq!(listed.err().map(|error| error.kind), Some(WriteErrorKind::Expired), "after {pages} pages");
         assert_eq!(seen, 2 * pages);
     }
     world.proxy.heal();

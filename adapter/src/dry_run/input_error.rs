@@ -80,7 +80,7 @@ pub enum InputError {
         problem: String,
     },
     /// The in-memory store refuses an object.
-    #[error(transparent)]
+    #[error("{}", .0.with_status())]
     Refused(WriteError),
     /// The event's time is not a timestamp.
     #[error("{}: the event's time {time:?} is not in RFC 3339, such as 2026-08-01T12:00:00Z", path.display())]

@@ -4,11 +4,11 @@ use futures::StreamExt;
 use futures::stream;
 use lifecycle_objects::object_ref::ObjectRef;
 use lifecycle_objects::observation::Version;
-use lifecycle_objects::write::{Executed, PropagationPolicy, Target, WriteError, WriteErrorKind};
+use lifecycle_objects::write::{Deletion, Executed, PropagationPolicy, Target, WriteError, WriteErrorKind};
 use serde_json::Value;
 
 use super::{CONCURRENT_WRITES, Executor, uid};
-use crate::transport::{Deletion, Transport};
+use crate::transport::Transport;
 
 /// How to treat an object that the server still shows in its response to the deletion: return it, or read it
 /// once more.

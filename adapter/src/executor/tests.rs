@@ -10,11 +10,10 @@ use lifecycle_objects::id::GroupVersionKind;
 use lifecycle_objects::identity::Identity;
 use lifecycle_objects::inspection::Inspection;
 use lifecycle_objects::observation::Version;
-use lifecycle_objects::write::{Disowning, UpdateMode};
+use lifecycle_objects::write::{Deletion, Disowning, UpdateMode};
 use serde_json::json;
 
 use super::*;
-use crate::transport::Deletion;
 use crate::transport::memory::MemoryTransport;
 
 mod batch;

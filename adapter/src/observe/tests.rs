@@ -9,11 +9,10 @@ use lifecycle_objects::id::GroupVersionKind;
 use lifecycle_objects::identity::Identity;
 use lifecycle_objects::inspection::Inspection;
 use lifecycle_objects::observation::QueryBy;
-use lifecycle_objects::write::{PropagationPolicy, Target, UpdateMode, WriteError, WriteErrorKind};
+use lifecycle_objects::write::{Deletion, PropagationPolicy, Target, UpdateMode, WriteError, WriteErrorKind};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::transport::Deletion;
 use crate::transport::memory::MemoryTransport;
 
 /// An in-memory store in which reads of one name fail, and reads of another one hang.

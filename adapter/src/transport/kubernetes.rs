@@ -7,19 +7,19 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use lifecycle_bundle::guard::{Guard, Members};
-use lifecycle_kube::{CallObserver, CallRecord, Client, Cluster, Error, ErrorKind, Fence, Form, Selector, Settings};
+use lifecycle_kube::{CallObserver, CallRecord, Client, Cluster, Fence, Form, Selector, Settings};
 use lifecycle_objects::destination::Destination;
 use lifecycle_objects::identity::Identity;
 use lifecycle_objects::inspection::Inspection;
 use lifecycle_objects::merge_keys::equal_keys;
 use lifecycle_objects::object_ref::ObjectRef;
 use lifecycle_objects::observation::{Query, QueryBy, Version};
-use lifecycle_objects::write::{PropagationPolicy, Target, UpdateMode, WriteError, WriteErrorKind};
+use lifecycle_objects::write::{Deletion, PropagationPolicy, Target, UpdateMode, WriteError, WriteErrorKind};
 use serde_json::Value;
 
 use crate::dependency::{Probe, Suspicion, is_gateway_error};
 use crate::metrics::{Api, Metrics};
-use crate::transport::{Deletion, Transport};
+use crate::transport::Transport;
 
 /// Field managers of the Go adapter, whose fields the first update migrates. The Go client uses the name of the
 /// binary, which is `adapter` in the image and `hyperfleet-adapter` in a local build.
@@ -80,7 +80,7 @@ pub fn observer(metrics: Arc<Metrics>, suspicion: Suspicion) -> CallObserver {
 
 impl Transport for KubernetesTransport {
     async fn find(&self, query: &Query) -> Result<Vec<Value>, WriteError> {
-        let found = match &query.by {
+        match &query.by {
             QueryBy::Name(_) => {
                 let object = self.cluster.get_in_any_version(&ObjectRef::from(query)).await;
                 object.map(|object| object.into_iter().collect())
@@ -89,25 +89,24 @@ impl Transport for KubernetesTransport {
                 let (namespace, labels) = (query.namespace.as_deref(), Selector::Labels(labels));
                 self.cluster.list_in_any_version(&query.kind, namespace, labels, Form::Full).await
             }
-        };
-        found.map_err(write_error)
+        }
     }
 
     async fn inspect(&self, inspection: &Inspection, members: &Members) -> Result<Option<Identity>, WriteError> {
         let guard = Mutex::new(Guard::new(inspection, members));
         let look = |object: &Value| guard.lock().unwrap_or_else(PoisonError::into_inner).look_at(object);
-        let found = self.cluster.search(inspection, look).await.map_err(write_error)?;
+        let found = self.cluster.search(inspection, look).await?;
         Ok(found.or_else(|| guard.into_inner().unwrap_or_else(PoisonError::into_inner).finish()))
     }
 
     async fn create(&self, desired: &Value, _: &Destination) -> Result<Value, WriteError> {
         refuse_equal_keys("create", desired)?;
-        self.cluster.create(desired).await.map_err(write_error)
+        self.cluster.create(desired).await
     }
 
     async fn dry_run_create(&self, desired: &Value, _: &Destination) -> Result<(), WriteError> {
         refuse_equal_keys("dry-run the creation of", desired)?;
-        self.cluster.dry_run_create(desired).await.map_err(write_error)
+        self.cluster.dry_run_create(desired).await
     }
 
     async fn update(
@@ -123,15 +122,15 @@ impl Transport for KubernetesTransport {
             let message = "only works of remote clusters are: this is a bug of the adapter, report it".to_owned();
             return Err(WriteError { kind: WriteErrorKind::Invalid, call, status: None, message });
         }
-        self.cluster.update(desired, &object, fence(target), live, mode).await.map_err(write_error)
+        self.cluster.update(desired, &object, fence(target), live, mode).await
     }
 
     async fn patch(&self, document: &Value, target: &Target) -> Result<Option<Value>, WriteError> {
-        self.cluster.merge_patch(document, &ObjectRef::from(target), fence(target)).await.map_err(write_error)
+        self.cluster.merge_patch(document, &ObjectRef::from(target), fence(target)).await
     }
 
     async fn delete(&self, target: &Target, propagation: PropagationPolicy) -> Result<Deletion, WriteError> {
-        self.cluster.delete(&ObjectRef::from(target), fence(target), propagation).await.map_err(write_error)
+        self.cluster.delete(&ObjectRef::from(target), fence(target), propagation).await
     }
 }
 
@@ -144,24 +143,6 @@ pub(super) fn refuse_equal_keys(verb: &str, desired: &Value) -> Result<(), Write
 
 pub(super) fn fence(target: &Target) -> Fence<'_> {
     Fence::new(&target.uid, &target.resource_version)
-}
-
-fn write_error(error: Error) -> WriteError {
-    let kind = match error.kind {
-        // Only a list can get this error (410 Gone). The planner treats every failed read as unread, so the
-        // kind does not matter.
-        ErrorKind::Expired | ErrorKind::NotFound => WriteErrorKind::NotFound,
-        ErrorKind::AlreadyExists => WriteErrorKind::AlreadyExists,
-        ErrorKind::Conflict => WriteErrorKind::Conflict,
-        ErrorKind::Invalid => WriteErrorKind::Invalid,
-        ErrorKind::Denied => WriteErrorKind::Denied,
-        ErrorKind::NamespaceTerminating => WriteErrorKind::NamespaceTerminating,
-        ErrorKind::Forbidden => WriteErrorKind::Forbidden,
-        ErrorKind::TooManyRequests => WriteErrorKind::TooManyRequests,
-        ErrorKind::Unavailable => WriteErrorKind::Unavailable,
-        ErrorKind::Unreachable => WriteErrorKind::Unreachable,
-    };
-    WriteError { kind, call: error.call, status: error.status, message: error.message }
 }
 
 #[cfg(test)]

@@ -13,12 +13,12 @@ use lifecycle_objects::identity::Identity;
 use lifecycle_objects::inspection::Inspection;
 use lifecycle_objects::object_ref::ObjectRef;
 use lifecycle_objects::observation::{Query, QueryBy, Version};
-use lifecycle_objects::write::{PropagationPolicy, Target, UpdateMode, WriteError, WriteErrorKind};
+use lifecycle_objects::write::{Deletion, PropagationPolicy, Target, UpdateMode, WriteError, WriteErrorKind};
 use serde_json::Value;
 
 use crate::dependency::{Probe, Suspicion};
 use crate::metrics::{Api, Metrics};
-use crate::transport::{Deletion, Transport};
+use crate::transport::Transport;
 
 /// The kind that requests to Maestro are about, as metrics name it.
 const KIND: &str = "ManifestWork";
@@ -129,10 +129,6 @@ impl Transport for MaestroTransport {
 
     async fn delete(&self, target: &Target, propagation: PropagationPolicy) -> Result<Deletion, WriteError> {
         let keeps_objects = propagation == PropagationPolicy::Orphan;
-        let deletion = self.maestro.delete(consumer(&target.destination)?, target, keeps_objects).await?;
-        Ok(match deletion {
-            lifecycle_maestro::Deletion::Gone => Deletion::Gone,
-            lifecycle_maestro::Deletion::Pending(work) => Deletion::Pending(work),
-        })
+        self.maestro.delete(consumer(&target.destination)?, target, keeps_objects).await
     }
 }

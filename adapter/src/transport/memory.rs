@@ -35,14 +35,14 @@ use lifecycle_objects::inspection::Inspection;
 use lifecycle_objects::object_ref::ObjectRef;
 use lifecycle_objects::observation::{Query, QueryBy, Version};
 use lifecycle_objects::quantity::canonicalize;
-use lifecycle_objects::write::{PropagationPolicy, Target, UpdateMode, WriteError, WriteErrorKind};
+use lifecycle_objects::write::{Deletion, PropagationPolicy, Target, UpdateMode, WriteError, WriteErrorKind};
 use serde_json::Value;
 
 pub use self::operation::{ApplyResult, Operation, OperationVerb};
 use self::state::{Key, State, Stored, fence, is_terminating, refuse};
 use crate::field_types;
+use crate::transport::Transport;
 use crate::transport::kubernetes::{fence as fence_of, refuse_equal_keys};
-use crate::transport::{Deletion, Transport};
 
 /// A transport whose API server is a store of objects in memory.
 pub struct MemoryTransport {

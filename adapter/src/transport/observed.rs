@@ -7,10 +7,10 @@ use lifecycle_objects::destination::Destination;
 use lifecycle_objects::identity::Identity;
 use lifecycle_objects::inspection::Inspection;
 use lifecycle_objects::observation::{Query, Version};
-use lifecycle_objects::write::{PropagationPolicy, Target, UpdateMode, WriteError};
+use lifecycle_objects::write::{Deletion, PropagationPolicy, Target, UpdateMode, WriteError};
 use serde_json::Value;
 
-use super::{Deletion, Transport};
+use super::Transport;
 use crate::metrics::{Metrics, WriteResult};
 
 /// Forwards every call to another transport, and counts and times deletions.

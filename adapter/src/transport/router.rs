@@ -9,10 +9,10 @@ use lifecycle_objects::destination::Destination;
 use lifecycle_objects::identity::Identity;
 use lifecycle_objects::inspection::Inspection;
 use lifecycle_objects::observation::{Query, Version};
-use lifecycle_objects::write::{PropagationPolicy, Target, UpdateMode, WriteError, WriteErrorKind};
+use lifecycle_objects::write::{Deletion, PropagationPolicy, Target, UpdateMode, WriteError, WriteErrorKind};
 use serde_json::Value;
 
-use super::{Deletion, Transport};
+use super::Transport;
 
 /// A transport for this cluster, and one for all Maestro consumers; a task that does not need one has none.
 #[derive(Debug)]

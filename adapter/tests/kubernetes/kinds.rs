@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use hyperfleet_adapter::transport::Transport;
 use hyperfleet_adapter::transport::memory::MemoryTransport;
-use hyperfleet_adapter::transport::{Deletion, Transport};
 use k8s_openapi::api::rbac::v1::PolicyRule;
 use lifecycle_e2e::kube::widgets;
 use lifecycle_e2e::{PATIENCE, await_condition, unique};
@@ -14,7 +14,7 @@ use lifecycle_objects::object_ref::ObjectRef;
 use lifecycle_objects::observation::{Query, QueryBy};
 use lifecycle_objects::write::PropagationPolicy::Background;
 use lifecycle_objects::write::UpdateMode::Apply;
-use lifecycle_objects::write::{Target, WriteErrorKind};
+use lifecycle_objects::write::{Deletion, Target, WriteErrorKind};
 use serde_json::{Value, json};
 
 use crate::world::{World, refusal, seen, target, transport};

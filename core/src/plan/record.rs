@@ -187,7 +187,7 @@ impl Planner<'_> {
 
 /// Combines several refused writes into one failure: the reason of the first, and the messages of all.
 fn write_failures(refused: &[(Target, WriteError)]) -> Failure {
-    let messages: Vec<String> = refused.iter().map(|(_, error)| error.to_string()).collect();
+    let messages: Vec<String> = refused.iter().map(|(_, error)| error.with_status()).collect();
     let (reason, cure) =
         refused.first().map_or((FailReason::Unavailable, ""), |(_, error)| (error.kind.into(), error.cure()));
     Failure::new(reason, format!("{}; {cure}", messages.join("; ")))

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use lifecycle_kube::{Cluster, Deletion, Error, Fence, Form, Selector};
+use lifecycle_kube::{Cluster, Fence, Form, Selector};
 use lifecycle_objects::object_ref::ObjectRef;
-use lifecycle_objects::write::PropagationPolicy;
+use lifecycle_objects::write::{Deletion, PropagationPolicy, WriteError};
 use serde_json::Value;
 
 /// The listed objects, and the errors of kinds that could not be listed.
@@ -13,7 +13,7 @@ pub(crate) struct Inventory {
     pub(crate) objects: Vec<Value>,
     /// Errors that make the list incomplete: a group of kinds that was not discovered, or a kind whose list
     /// failed.
-    pub(crate) unread: Vec<Error>,
+    pub(crate) unread: Vec<WriteError>,
 }
 
 /// Lists the objects that carry all of `labels`, of every kind that supports the verbs `list` and `delete`.
@@ -21,7 +21,7 @@ pub(crate) struct Inventory {
 /// # Errors
 ///
 /// The API groups cannot be read, or `labels` are not valid Kubernetes labels.
-pub(crate) async fn take(cluster: &Cluster, labels: &BTreeMap<String, String>) -> Result<Inventory, Error> {
+pub(crate) async fn take(cluster: &Cluster, labels: &BTreeMap<String, String>) -> Result<Inventory, WriteError> {
     let discovery = cluster.discover().await?;
     let unread = discovery.unread.into_iter().map(|unread| unread.error).collect();
     let mut inventory = Inventory { objects: Vec::new(), unread };
@@ -43,6 +43,6 @@ pub(crate) async fn take(cluster: &Cluster, labels: &BTreeMap<String, String>) -
 /// # Errors
 ///
 /// The object was changed or replaced since it was listed (`Conflict`), or the server refused for another reason.
-pub(crate) async fn delete(cluster: &Cluster, object: &Value) -> Result<Deletion, Error> {
+pub(crate) async fn delete(cluster: &Cluster, object: &Value) -> Result<Deletion, WriteError> {
     cluster.delete(&ObjectRef::of(object), Fence::of(object), PropagationPolicy::Background).await
 }

@@ -12,8 +12,9 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use clap::Parser;
-use lifecycle_kube::{Cluster, Deletion, Settings, connect};
+use lifecycle_kube::{Cluster, Settings, connect};
 use lifecycle_objects::object_ref::ObjectRef;
+use lifecycle_objects::write::Deletion;
 
 /// Lists the objects of every kind that carry all given labels, and with `--delete` deletes one of them.
 #[derive(Parser)]

@@ -18,7 +18,6 @@ use tokio::net::TcpListener;
 
 use super::*;
 use crate::connect;
-use crate::error::ErrorKind;
 use crate::fence::Fence;
 
 type Answers = dyn Fn(&str) -> (u16, Value) + Send + Sync;
@@ -160,7 +159,7 @@ async fn cut_connection_is_unreachable_and_the_request_is_sent_once() {
         });
         let cluster = cluster(client(&format!("http://{address}")).await);
         let error = cluster.get(&named("ConfigMap", "team", "a")).await.unwrap_err();
-        assert_eq!(error.kind, ErrorKind::Unreachable, "{name}: {error}");
+        assert_eq!(error.kind, WriteErrorKind::Unreachable, "{name}: {error}");
         assert!(error.to_string().starts_with("failed to get ConfigMap team/a: failed to look up"), "{name}: {error}");
         assert_eq!(*requests.lock().unwrap(), 1, "{name}");
     }
@@ -169,7 +168,7 @@ async fn cut_connection_is_unreachable_and_the_request_is_sent_once() {
 #[tokio::test]
 async fn refused_connection_is_unreachable_with_each_cause_once() {
     let error = cluster(client(&closed_port().await).await).create(&config_map()).await.unwrap_err();
-    assert_eq!((error.kind, error.status), (ErrorKind::Unreachable, None));
+    assert_eq!((error.kind, error.status), (WriteErrorKind::Unreachable, None));
     assert!(error.message.contains("Connection refused"), "{error}");
     assert_eq!(error.message.matches("client error").count(), 1, "each cause is printed once: {error}");
 }
@@ -180,7 +179,7 @@ async fn request_without_an_answer_ends_with_its_time_limit() {
     // The limit of the discovery, too, which is answered.
     let settings = Settings { request_timeout: Duration::from_secs(1), ..Settings::default() };
     let error = Cluster::new(client, "me", settings).create(&config_map()).await.unwrap_err();
-    assert_eq!(error.kind, ErrorKind::Unreachable);
+    assert_eq!(error.kind, WriteErrorKind::Unreachable);
     assert_eq!(error.message, "no answer within 1 s");
 }
 
@@ -217,7 +216,7 @@ async fn namespace_is_required_only_for_namespaced_kinds() {
     let (server, client) = Server::start(move |_| (200, namespace.clone())).await;
     let cluster = cluster(client);
     let error = cluster.get(&named("ConfigMap", "", "a")).await.unwrap_err();
-    assert_eq!(error.kind, ErrorKind::Invalid);
+    assert_eq!(error.kind, WriteErrorKind::Invalid);
     assert_eq!(
         error.to_string(),
         "failed to get ConfigMap a: ConfigMap is a namespaced kind: the namespace is missing"
@@ -244,7 +243,7 @@ async fn missing_kind_is_looked_up_again_after_a_while() {
         let cluster = Cluster::new(client, "me", Settings { look_again_after, ..Settings::default() });
         for _ in 0..3 {
             let error = cluster.get(&named("Widget", "team", "a")).await.unwrap_err();
-            assert_eq!(error.kind, ErrorKind::NotFound);
+            assert_eq!(error.kind, WriteErrorKind::NotFound);
             assert_eq!(error.to_string(), "failed to get Widget team/a: the API server serves no kind Widget in v1");
         }
         assert_eq!(server.lines().len(), lookups);
@@ -273,7 +272,7 @@ async fn failed_lookup_is_not_remembered() {
     let cluster = cluster(client);
     let query = ObjectRef { kind: GroupVersionKind::new("example.com/v1", "Widget"), ..named("Widget", "team", "a") };
     let error = cluster.get(&query).await.unwrap_err();
-    assert_eq!(error.kind, ErrorKind::Unavailable);
+    assert_eq!(error.kind, WriteErrorKind::Unavailable);
     assert_eq!(error.to_string(), "failed to get Widget team/a: failed to look up the kind: no (HTTP status 503)");
     cluster.get(&query).await.unwrap();
     assert_eq!(server.lines().len(), 3);

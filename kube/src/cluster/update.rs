@@ -18,12 +18,11 @@ use std::borrow::Cow;
 
 use lifecycle_objects::object_ref::ObjectRef;
 use lifecycle_objects::observation::Version;
-use lifecycle_objects::write::UpdateMode;
+use lifecycle_objects::write::{UpdateMode, WriteError, WriteErrorKind};
 use serde_json::{Value, json};
 
 use super::Cluster;
 use crate::call::{Call, Verb};
-use crate::error::{Error, ErrorKind};
 use crate::fence::Fence;
 use crate::managed_fields::unpack;
 use crate::migration::{self, Takeover};
@@ -43,7 +42,7 @@ impl Cluster {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Conflict`] if the live object does not match the fence; [`ErrorKind::Invalid`] if the server finds the
+    /// [`WriteErrorKind::Conflict`] if the live object does not match the fence; [`WriteErrorKind::Invalid`] if the server finds the
     /// object invalid, or if the fence of a replacement has no resource version.
     pub async fn update(
         &self,
@@ -52,7 +51,7 @@ impl Cluster {
         fence: Fence<'_>,
         live: &Version,
         mode: UpdateMode,
-    ) -> Result<Value, Error> {
+    ) -> Result<Value, WriteError> {
         let takeover = match mode {
             // Only works of remote clusters are sent again, and no caller asks a cluster for that.
             UpdateMode::Apply | UpdateMode::Resend => Takeover::Own,
@@ -82,7 +81,7 @@ impl Cluster {
         fence: Fence<'_>,
         live: &Version,
         takeover: Takeover,
-    ) -> Result<Value, Error> {
+    ) -> Result<Value, WriteError> {
         let (blocked, is_about_versions) = (refusal.fields(), refusal.is_about_versions());
         if blocked.is_empty() && !is_about_versions {
             return Err(self.refused(apply, refusal));
@@ -106,7 +105,7 @@ impl Cluster {
         match answer.and_then(|answer| endpoint.expected(call.object).with_uid(fence.uid()).object(answer)) {
             Ok(patched) => Ok(patched),
             // The first refusal is about the manifest as its author knows it.
-            Err(again) if again.kind() == ErrorKind::Invalid => Err(self.refused(apply, refusal)),
+            Err(again) if again.kind() == WriteErrorKind::Invalid => Err(self.refused(apply, refusal)),
             Err(other) => Err(self.refused(&call, other)),
         }
     }
@@ -116,7 +115,7 @@ impl Cluster {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Conflict`] if the live object does not match the fence; [`ErrorKind::Invalid`] if the fence has no resource
+    /// [`WriteErrorKind::Conflict`] if the live object does not match the fence; [`WriteErrorKind::Invalid`] if the fence has no resource
     /// version, without which the server would replace the object in any state.
     pub async fn replace(
         &self,
@@ -124,7 +123,7 @@ impl Cluster {
         object: &ObjectRef,
         fence: Fence<'_>,
         live: &Version,
-    ) -> Result<Value, Error> {
+    ) -> Result<Value, WriteError> {
         let object = ObjectRef { kind: ObjectRef::of(desired).kind, ..object.clone() };
         let call = Call { verb: Verb::Replace, object: &object };
         if fence.resource_version().is_none() {
@@ -152,7 +151,7 @@ impl Cluster {
         desired: &Value,
         live: &'a Version,
         takeover: Takeover,
-    ) -> Result<Before<'a>, Error> {
+    ) -> Result<Before<'a>, WriteError> {
         let is_read = live.object().get("apiVersion") == desired.get("apiVersion");
         let live = if is_read { Cow::Borrowed(live) } else { Cow::Owned(self.read_again(call).await?) };
         let managed_fields = live.managed_fields().map(|fields| unpack(fields).into_owned()).unwrap_or_default();
@@ -164,8 +163,8 @@ impl Cluster {
         Ok(Before { live, managed_fields, owners })
     }
 
-    async fn read_again(&self, call: &Call<'_>) -> Result<Version, Error> {
-        let gone = || call.error(ErrorKind::Conflict, None, "the object was deleted meanwhile".to_owned());
+    async fn read_again(&self, call: &Call<'_>) -> Result<Version, WriteError> {
+        let gone = || call.error(WriteErrorKind::Conflict, None, "the object was deleted meanwhile".to_owned());
         self.get(call.object).await?.map(Version::new).ok_or_else(gone)
     }
 }

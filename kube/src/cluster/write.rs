@@ -4,34 +4,24 @@
 //! with a UID, and is not sent without.
 
 use lifecycle_objects::object_ref::ObjectRef;
-use lifecycle_objects::write::PropagationPolicy;
+use lifecycle_objects::write::{Deletion, PropagationPolicy, WriteError, WriteErrorKind};
 use serde_json::{Value, json};
 
 use super::Cluster;
 use crate::call::{Call, Verb};
-use crate::error::{Error, ErrorKind};
 use crate::fence::Fence;
 use crate::managed_fields::unpack;
 use crate::migration::{self, Takeover};
 use crate::refusal::Refusal;
 use crate::request;
 
-/// The result of a deletion that the server accepted.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Deletion {
-    /// The server has removed the object.
-    Gone,
-    /// The object is terminating: finalizers or dependents delay its removal. Holds the object.
-    Pending(Value),
-}
-
 impl Cluster {
     /// Creates the object (POST) and returns it as the server stored it.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::AlreadyExists`] if the name is taken. After any other error the object may exist or not.
-    pub async fn create(&self, desired: &Value) -> Result<Value, Error> {
+    /// [`WriteErrorKind::AlreadyExists`] if the name is taken. After any other error the object may exist or not.
+    pub async fn create(&self, desired: &Value) -> Result<Value, WriteError> {
         self.post(Verb::Create, desired).await
     }
 
@@ -40,11 +30,11 @@ impl Cluster {
     /// # Errors
     ///
     /// The same as [`create`](Self::create).
-    pub async fn dry_run_create(&self, desired: &Value) -> Result<(), Error> {
+    pub async fn dry_run_create(&self, desired: &Value) -> Result<(), WriteError> {
         self.post(Verb::DryRun, desired).await.map(drop)
     }
 
-    async fn post(&self, verb: Verb, desired: &Value) -> Result<Value, Error> {
+    async fn post(&self, verb: Verb, desired: &Value) -> Result<Value, WriteError> {
         let object = ObjectRef::of(desired);
         let call = Call { verb, object: &object };
         let endpoint = self.endpoint(&call).await?;
@@ -63,8 +53,8 @@ impl Cluster {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Conflict`] if the live object does not match the fence.
-    pub async fn apply(&self, desired: &Value, object: &ObjectRef, fence: Fence<'_>) -> Result<Value, Error> {
+    /// [`WriteErrorKind::Conflict`] if the live object does not match the fence.
+    pub async fn apply(&self, desired: &Value, object: &ObjectRef, fence: Fence<'_>) -> Result<Value, WriteError> {
         let object = ObjectRef { kind: ObjectRef::of(desired).kind, ..object.clone() };
         let call = Call { verb: Verb::Apply, object: &object };
         self.try_apply(&call, desired, fence).await?.map_err(|refusal| self.refused(&call, refusal))
@@ -76,7 +66,7 @@ impl Cluster {
         call: &Call<'_>,
         desired: &Value,
         fence: Fence<'_>,
-    ) -> Result<Result<Value, Refusal>, Error> {
+    ) -> Result<Result<Value, Refusal>, WriteError> {
         let body = fence.in_manifest(desired).map_err(|message| call.invalid(message))?;
         let endpoint = self.endpoint(call).await?;
         let request = request::apply(&endpoint.object(call)?, &self.field_manager, &body);
@@ -96,14 +86,14 @@ impl Cluster {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Conflict`] if the live object does not match the fence, or has other `managedFields` by now.
+    /// [`WriteErrorKind::Conflict`] if the live object does not match the fence, or has other `managedFields` by now.
     pub async fn migrate(
         &self,
         object: &ObjectRef,
         fence: Fence<'_>,
         managed_fields: &Value,
         takeover: Takeover,
-    ) -> Result<Option<String>, Error> {
+    ) -> Result<Option<String>, WriteError> {
         let managed_fields = &*unpack(managed_fields);
         let manager = &self.field_manager;
         let renamed = migration::texts_to_data(&object.kind, managed_fields, Some(manager));
@@ -127,8 +117,8 @@ impl Cluster {
         let answer = self.sender.send(&call, request).await;
         match answer.and_then(|answer| endpoint.expected(object).with_uid(fence.uid()).object(answer)) {
             Ok(live) => Ok(live.pointer("/metadata/resourceVersion").and_then(Value::as_str).map(str::to_owned)),
-            Err(refusal) if refusal.is_failed_test() => Err(Error {
-                kind: ErrorKind::Conflict,
+            Err(refusal) if refusal.is_failed_test() => Err(WriteError {
+                kind: WriteErrorKind::Conflict,
                 message: "the object or its field managers changed meanwhile".to_owned(),
                 ..refusal.into_error(&call)
             }),
@@ -144,14 +134,14 @@ impl Cluster {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Conflict`] if the live object does not match the fence; [`ErrorKind::Invalid`] if the patch
+    /// [`WriteErrorKind::Conflict`] if the live object does not match the fence; [`WriteErrorKind::Invalid`] if the patch
     /// has a `status` that is a subresource.
     pub async fn merge_patch(
         &self,
         patch: &Value,
         object: &ObjectRef,
         fence: Fence<'_>,
-    ) -> Result<Option<Value>, Error> {
+    ) -> Result<Option<Value>, WriteError> {
         let call = Call { verb: Verb::Patch, object };
         let fenced = fence.in_patch(patch, object).map_err(|message| call.invalid(message))?;
         let endpoint = self.endpoint(&call).await?;
@@ -170,13 +160,13 @@ impl Cluster {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Conflict`] if the live object does not match the fence.
+    /// [`WriteErrorKind::Conflict`] if the live object does not match the fence.
     pub async fn delete(
         &self,
         object: &ObjectRef,
         fence: Fence<'_>,
         propagation: PropagationPolicy,
-    ) -> Result<Deletion, Error> {
+    ) -> Result<Deletion, WriteError> {
         let call = Call { verb: Verb::Delete, object };
         let options = fence.in_delete_options(propagation).map_err(|message| call.invalid(message))?;
         self.send_deletion(&call, fence, &options).await
@@ -192,14 +182,14 @@ impl Cluster {
         object: &ObjectRef,
         fence: Fence<'_>,
         propagation: PropagationPolicy,
-    ) -> Result<(), Error> {
+    ) -> Result<(), WriteError> {
         let call = Call { verb: Verb::Delete, object };
         let mut options = fence.in_delete_options(propagation).map_err(|message| call.invalid(message))?;
         options["dryRun"] = json!(["All"]);
         self.send_deletion(&call, fence, &options).await.map(drop)
     }
 
-    async fn send_deletion(&self, call: &Call<'_>, fence: Fence<'_>, options: &Value) -> Result<Deletion, Error> {
+    async fn send_deletion(&self, call: &Call<'_>, fence: Fence<'_>, options: &Value) -> Result<Deletion, WriteError> {
         let object = call.object;
         let endpoint = self.endpoint(call).await?;
         let answer = self.sender.send(call, request::delete(&endpoint.object(call)?, options)).await;

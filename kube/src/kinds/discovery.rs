@@ -9,13 +9,13 @@ use std::collections::BTreeSet;
 use futures::{StreamExt as _, stream};
 use lifecycle_objects::id::GroupVersionKind;
 use lifecycle_objects::object_ref::ObjectRef;
+use lifecycle_objects::write::{WriteError, WriteErrorKind};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::{ServedKind, ServedKinds, read_kinds};
 use crate::call::{Call, Verb};
-use crate::error::{Error, ErrorKind};
 use crate::request;
 use crate::sender::Sender;
 
@@ -39,15 +39,15 @@ pub struct UnreadGroup {
     /// The API group; empty for the core group.
     pub group: String,
     /// Why.
-    pub error: Error,
+    pub error: WriteError,
 }
 
 impl UnreadGroup {
     /// What to do about it, to add to an error text; empty if the error says it.
     pub(crate) fn cure(&self) -> &'static str {
-        if self.error.kind == ErrorKind::Unavailable {
+        if self.error.kind == WriteErrorKind::Unavailable {
             "; repair the API server that serves this group, or delete its APIService"
-        } else if self.error.kind == ErrorKind::Forbidden {
+        } else if self.error.kind == WriteErrorKind::Forbidden {
             "; bind the ClusterRole `system:discovery` to the account"
         } else {
             ""
@@ -60,7 +60,10 @@ impl UnreadGroup {
 /// # Errors
 ///
 /// The list of groups cannot be read.
-pub(super) async fn discover(sender: &Sender, remember: impl Fn(String, &ServedKinds)) -> Result<Discovery, Error> {
+pub(super) async fn discover(
+    sender: &Sender,
+    remember: impl Fn(String, &ServedKinds),
+) -> Result<Discovery, WriteError> {
     let mut group_versions = core_versions(sender).await?;
     group_versions.extend(named_versions(sender).await?);
     Ok(read_all(sender, &group_versions, remember).await)
@@ -76,12 +79,12 @@ pub(super) async fn discover_group(
     sender: &Sender,
     group: &str,
     remember: impl Fn(String, &ServedKinds),
-) -> Result<Discovery, Error> {
+) -> Result<Discovery, WriteError> {
     let group_versions = match group {
         "" => core_versions(sender).await?,
         group => match read::<Group>(sender, &request::group_path(group)).await {
             Ok(group) => preferred_first(group).collect(),
-            Err(error) if error.kind == ErrorKind::NotFound => Vec::new(),
+            Err(error) if error.kind == WriteErrorKind::NotFound => Vec::new(),
             Err(error) => return Err(error),
         },
     };
@@ -116,7 +119,7 @@ async fn read_all(
 async fn read_version<'v>(
     sender: &Sender,
     version: &'v GroupVersionKind,
-) -> (&'v GroupVersionKind, Result<ServedKinds, Error>) {
+) -> (&'v GroupVersionKind, Result<ServedKinds, WriteError>) {
     (version, read_kinds(sender, version).await)
 }
 
@@ -125,7 +128,7 @@ struct CoreVersions {
     versions: Vec<String>,
 }
 
-async fn core_versions(sender: &Sender) -> Result<Vec<GroupVersionKind>, Error> {
+async fn core_versions(sender: &Sender) -> Result<Vec<GroupVersionKind>, WriteError> {
     let core: CoreVersions = read(sender, "/api").await?;
     Ok(core.versions.iter().map(|version| GroupVersionKind::new(version, "")).collect())
 }
@@ -149,7 +152,7 @@ struct GroupVersion {
 }
 
 /// Returns the versions of all named groups; of each group, the preferred version first.
-async fn named_versions(sender: &Sender) -> Result<Vec<GroupVersionKind>, Error> {
+async fn named_versions(sender: &Sender) -> Result<Vec<GroupVersionKind>, WriteError> {
     let list: Groups = read(sender, "/apis").await?;
     Ok(list.groups.into_iter().flat_map(preferred_first).collect())
 }
@@ -160,14 +163,14 @@ fn preferred_first(group: Group) -> impl Iterator<Item = GroupVersionKind> {
     first.into_iter().chain(others).map(|version| GroupVersionKind::new(&version.group_version, ""))
 }
 
-async fn read<T: DeserializeOwned>(sender: &Sender, path: &str) -> Result<T, Error> {
+async fn read<T: DeserializeOwned>(sender: &Sender, path: &str) -> Result<T, WriteError> {
     let object = ObjectRef::all(GroupVersionKind::new("", ""), None);
     let call = Call { verb: Verb::Discover, object: &object };
     let discover = || format!("discover the groups under {path}");
     let answer = sender.send(&call, request::get(path)).await;
-    let answer = answer.map_err(|refusal| Error { call: discover(), ..refusal.into_error(&call) })?;
-    serde_json::from_value(answer).map_err(|error| Error {
-        kind: ErrorKind::Unavailable,
+    let answer = answer.map_err(|refusal| WriteError { call: discover(), ..refusal.into_error(&call) })?;
+    serde_json::from_value(answer).map_err(|error| WriteError {
+        kind: WriteErrorKind::Unavailable,
         call: discover(),
         status: Some(200),
         message: format!("the list of groups: {error}"),

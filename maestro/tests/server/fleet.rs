@@ -1,8 +1,8 @@
 //! Works of all sources and consumers.
 
 use anyhow::Result;
-use lifecycle_maestro::{Deletion, Maestro, Settings};
-use lifecycle_objects::write::WriteErrorKind;
+use lifecycle_maestro::{Maestro, Settings};
+use lifecycle_objects::write::{Deletion, WriteErrorKind};
 use serde_json::json;
 
 use crate::world::{CONSUMER, World, client, kind, settings, target, work};

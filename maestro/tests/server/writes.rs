@@ -1,8 +1,7 @@
 //! Creating, updating, patching and deleting works.
 
 use anyhow::Result;
-use lifecycle_maestro::Deletion;
-use lifecycle_objects::write::WriteErrorKind;
+use lifecycle_objects::write::{Deletion, WriteErrorKind};
 use local_maestro::Options;
 use serde_json::json;
 

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use lifecycle_core::sweep::Keep;
-use lifecycle_kube::{Deletion, Error, ErrorKind};
+use lifecycle_objects::write::{Deletion, WriteError, WriteErrorKind};
 use serde_json::Value;
 
 use crate::evidence::Withdrawn;
@@ -26,11 +26,11 @@ pub enum Outcome {
     /// The object was changed or replaced between its last read and the deletion, which the API server refused.
     Changed,
     /// The object could not be read, so no deletion was sent.
-    Unread(Error),
+    Unread(WriteError),
     /// The API server refused the deletion.
-    Refused(Error),
+    Refused(WriteError),
     /// The deletion was sent and no answer proves whether the API server carried it out.
-    Uncertain(Error),
+    Uncertain(WriteError),
     /// This replica was not the leader any more, so no deletion was sent.
     NotLeader(TermOver),
     /// What the plan rests on was not confirmed any more, so no deletion was sent.
@@ -89,23 +89,25 @@ impl Outcome {
     }
 
     /// Reads the answer to a DELETE.
-    pub(super) fn of(answer: Result<Deletion, Error>) -> Self {
+    pub(super) fn of(answer: Result<Deletion, WriteError>) -> Self {
         let error = match answer {
             Ok(Deletion::Gone) => return Self::Deleted,
             Ok(Deletion::Pending(object)) => return Self::Terminating { finalizers: finalizers(&object) },
             Err(error) => error,
         };
         match error.kind {
-            ErrorKind::Conflict => Self::Changed,
-            ErrorKind::Unavailable | ErrorKind::Unreachable => Self::Uncertain(error),
-            ErrorKind::NotFound
-            | ErrorKind::AlreadyExists
-            | ErrorKind::Expired
-            | ErrorKind::Invalid
-            | ErrorKind::Denied
-            | ErrorKind::NamespaceTerminating
-            | ErrorKind::Forbidden
-            | ErrorKind::TooManyRequests => Self::Refused(error),
+            WriteErrorKind::Conflict => Self::Changed,
+            WriteErrorKind::Unavailable | WriteErrorKind::Unreachable | WriteErrorKind::DeadlineExceeded => {
+                Self::Uncertain(error)
+            }
+            WriteErrorKind::NotFound
+            | WriteErrorKind::AlreadyExists
+            | WriteErrorKind::Expired
+            | WriteErrorKind::Invalid
+            | WriteErrorKind::Denied
+            | WriteErrorKind::NamespaceTerminating
+            | WriteErrorKind::Forbidden
+            | WriteErrorKind::TooManyRequests => Self::Refused(error),
         }
     }
 }

@@ -8,10 +8,10 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use lifecycle_core::sweep::{Keep, Limits, Share};
-use lifecycle_kube::ErrorKind;
 use lifecycle_objects::destination::Destination;
 use lifecycle_objects::keys;
 use lifecycle_objects::proof::Signer;
+use lifecycle_objects::write::WriteErrorKind;
 use serde_json::json;
 
 use self::fake::{At, Fake};
@@ -202,9 +202,9 @@ async fn each_answer_has_its_outcome_and_its_record() {
     let delete = |kind| ("delete", At::Fails(kind));
     let cases = [
         ("gone before the read", ("get", At::Edited(|live| *live = None)), "already_gone", None),
-        ("read not answered", get(ErrorKind::Unreachable), "unread", None),
-        ("read forbidden", get(ErrorKind::Forbidden), "unread", None),
-        ("kind not served", get(ErrorKind::NotFound), "unread", None),
+        ("read not answered", get(WriteErrorKind::Unreachable), "unread", None),
+        ("read forbidden", get(WriteErrorKind::Forbidden), "unread", None),
+        ("kind not served", get(WriteErrorKind::NotFound), "unread", None),
         (
             "changed before the deletion",
             ("delete", At::Edited(|live| set(live, "/metadata", "resourceVersion", json!("8")))),
@@ -217,9 +217,9 @@ async fn each_answer_has_its_outcome_and_its_record() {
             "changed",
             Some(false),
         ),
-        ("deletion forbidden", delete(ErrorKind::Forbidden), "refused", Some(false)),
-        ("too many requests", delete(ErrorKind::TooManyRequests), "refused", Some(false)),
-        ("a failing server", delete(ErrorKind::Unavailable), "uncertain", Some(true)),
+        ("deletion forbidden", delete(WriteErrorKind::Forbidden), "refused", Some(false)),
+        ("too many requests", delete(WriteErrorKind::TooManyRequests), "refused", Some(false)),
+        ("a failing server", delete(WriteErrorKind::Unavailable), "uncertain", Some(true)),
         ("the deletion's answer lost", ("delete", At::AnswerLost), "uncertain", Some(true)),
         (
             "a finalizer",
@@ -240,7 +240,7 @@ async fn each_answer_has_its_outcome_and_its_record() {
 
 #[tokio::test]
 async fn missing_event_does_not_stop_the_deletion() {
-    let fake = Fake::of([map("a")]).at("create", At::Fails(ErrorKind::Forbidden));
+    let fake = Fake::of([map("a")]).at("create", At::Fails(WriteErrorKind::Forbidden));
     let folder = tempfile::tempdir().unwrap();
     let outcomes = Pass::new(&fake, &folder.path().join("audit")).run(&[map("a")], leader).await;
     assert_eq!(outcomes, [Outcome::Deleted]);
@@ -432,7 +432,7 @@ fn event_about_a_cluster_scoped_object_lives_in_default() {
 
 #[tokio::test]
 async fn deletion_that_is_refused_in_each_pass_is_recorded_once() {
-    for kind in [ErrorKind::Forbidden, ErrorKind::Unavailable] {
+    for kind in [WriteErrorKind::Forbidden, WriteErrorKind::Unavailable] {
         let fake = Fake::of([map("a")]).at("delete", At::Fails(kind)).at("dry-run", At::Fails(kind));
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("audit");

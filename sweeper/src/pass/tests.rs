@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use std::sync::Mutex;
 
 use lifecycle_core::sweep::{Approval, Candidate, Doubt};
-use lifecycle_kube::{Deletion, Discovery, Error, Fence, ServedKind};
+use lifecycle_kube::{Discovery, Fence, ServedKind};
 use lifecycle_objects::destination::Destination;
 use lifecycle_objects::object_ref::ObjectRef;
+use lifecycle_objects::write::{Deletion, WriteError};
 use lifecycle_service::logging::{Identity, LogSettings, subscriber_into};
 use lifecycle_service::version::THIS;
 use serde_json::{Value, json};
@@ -111,23 +112,28 @@ async fn each_log_line_of_a_pass_has_the_term() {
 struct Silent(World);
 
 impl Objects for Silent {
-    async fn discover(&self) -> Result<Discovery, Error> {
+    async fn discover(&self) -> Result<Discovery, WriteError> {
         self.0.discover().await
     }
 
-    async fn list(&self, kind: &ServedKind, choice: Choice<'_>, each: &mut dyn FnMut(Candidate)) -> Result<(), Error> {
+    async fn list(
+        &self,
+        kind: &ServedKind,
+        choice: Choice<'_>,
+        each: &mut dyn FnMut(Candidate),
+    ) -> Result<(), WriteError> {
         self.0.list(kind, choice, each).await
     }
 
-    async fn read(&self, _: &Destination, _: &ObjectRef) -> Result<Option<Value>, Error> {
+    async fn read(&self, _: &Destination, _: &ObjectRef) -> Result<Option<Value>, WriteError> {
         std::future::pending().await
     }
 
-    async fn create(&self, at: &Destination, object: &Value) -> Result<Value, Error> {
+    async fn create(&self, at: &Destination, object: &Value) -> Result<Value, WriteError> {
         self.0.create(at, object).await
     }
 
-    async fn delete(&self, at: &Destination, object: &ObjectRef, fence: Fence<'_>) -> Result<Deletion, Error> {
+    async fn delete(&self, at: &Destination, object: &ObjectRef, fence: Fence<'_>) -> Result<Deletion, WriteError> {
         self.0.delete(at, object, fence).await
     }
 }
@@ -215,23 +221,28 @@ fn said(passed: &Passed) -> String {
 struct Slow<F>(World, Duration, F);
 
 impl<F: Fn()> Objects for Slow<F> {
-    async fn discover(&self) -> Result<Discovery, Error> {
+    async fn discover(&self) -> Result<Discovery, WriteError> {
         self.0.discover().await
     }
 
-    async fn list(&self, kind: &ServedKind, choice: Choice<'_>, each: &mut dyn FnMut(Candidate)) -> Result<(), Error> {
+    async fn list(
+        &self,
+        kind: &ServedKind,
+        choice: Choice<'_>,
+        each: &mut dyn FnMut(Candidate),
+    ) -> Result<(), WriteError> {
         self.0.list(kind, choice, each).await
     }
 
-    async fn read(&self, at: &Destination, object: &ObjectRef) -> Result<Option<Value>, Error> {
+    async fn read(&self, at: &Destination, object: &ObjectRef) -> Result<Option<Value>, WriteError> {
         self.0.read(at, object).await
     }
 
-    async fn create(&self, at: &Destination, object: &Value) -> Result<Value, Error> {
+    async fn create(&self, at: &Destination, object: &Value) -> Result<Value, WriteError> {
         self.0.create(at, object).await
     }
 
-    async fn delete(&self, at: &Destination, object: &ObjectRef, fence: Fence<'_>) -> Result<Deletion, Error> {
+    async fn delete(&self, at: &Destination, object: &ObjectRef, fence: Fence<'_>) -> Result<Deletion, WriteError> {
         let deletion = self.0.delete(at, object, fence).await;
         (self.2)();
         tokio::time::advance(self.1).await;

@@ -1,6 +1,7 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
-use lifecycle_kube::{Deletion, Discovery, Error, ErrorKind, Fence, ServedKind};
+use lifecycle_kube::{Discovery, Fence, ServedKind};
+use lifecycle_objects::write::{Deletion, WriteError, WriteErrorKind};
 use serde_json::json;
 
 use super::*;
@@ -169,12 +170,12 @@ fn manifest_loses_only_what_a_new_object_cannot_have() {
 
 /// A cluster whose creations have this answer, and whose objects are terminating or not.
 struct Fake {
-    answer: Option<ErrorKind>,
+    answer: Option<WriteErrorKind>,
     live: Option<Value>,
 }
 
 impl Objects for Fake {
-    async fn discover(&self) -> Result<Discovery, Error> {
+    async fn discover(&self) -> Result<Discovery, WriteError> {
         unreachable!("a restore discovers no kinds")
     }
 
@@ -183,22 +184,24 @@ impl Objects for Fake {
         _: &ServedKind,
         _: crate::objects::Choice<'_>,
         _: &mut dyn FnMut(lifecycle_core::sweep::Candidate),
-    ) -> Result<(), Error> {
+    ) -> Result<(), WriteError> {
         unreachable!("a restore lists nothing")
     }
 
-    async fn read(&self, _: &Destination, _: &ObjectRef) -> Result<Option<Value>, Error> {
+    async fn read(&self, _: &Destination, _: &ObjectRef) -> Result<Option<Value>, WriteError> {
         Ok(self.live.clone())
     }
 
-    async fn create(&self, _: &Destination, object: &Value) -> Result<Value, Error> {
+    async fn create(&self, _: &Destination, object: &Value) -> Result<Value, WriteError> {
         match self.answer {
             None => Ok(object.clone()),
-            Some(kind) => Err(Error { kind, call: "create".to_owned(), status: None, message: "refused".to_owned() }),
+            Some(kind) => {
+                Err(WriteError { kind, call: "create".to_owned(), status: None, message: "refused".to_owned() })
+            }
         }
     }
 
-    async fn delete(&self, _: &Destination, _: &ObjectRef, _: Fence<'_>) -> Result<Deletion, Error> {
+    async fn delete(&self, _: &Destination, _: &ObjectRef, _: Fence<'_>) -> Result<Deletion, WriteError> {
         unreachable!("a restore deletes nothing")
     }
 }
@@ -214,7 +217,7 @@ async fn restored(fake: &Fake, lines: &[Line], keep_stamps: bool) -> (bool, Stri
 #[tokio::test]
 async fn each_object_has_a_line_and_failures_count() {
     let terminating = json!({ "metadata": { "deletionTimestamp": "2026-03-01T12:00:00Z" } });
-    let taken = Some(ErrorKind::Invalid);
+    let taken = Some(WriteErrorKind::Invalid);
     let cases = [
         (None, None, true, "created ConfigMap team/a\n"),
         (taken, Some(json!({})), true, "exists ConfigMap team/a: left alone\n"),
@@ -224,7 +227,7 @@ async fn each_object_has_a_line_and_failures_count() {
             false,
             "failed ConfigMap team/a: it is still being deleted; restore it once it is gone\n",
         ),
-        (Some(ErrorKind::Forbidden), None, false, "failed ConfigMap team/a: refused\n"),
+        (Some(WriteErrorKind::Forbidden), None, false, "failed ConfigMap team/a: refused\n"),
     ];
     for (answer, live, is_complete, line) in cases {
         assert_eq!(restored(&Fake { answer, live }, &[delete("a", "1")], false).await, (is_complete, line.to_owned()));

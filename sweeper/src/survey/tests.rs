@@ -11,11 +11,12 @@ use futures::executor::block_on;
 use lifecycle_api_client::Lookup;
 use lifecycle_api_client::lookup::Unknown;
 use lifecycle_core::sweep::{Hold, Keep, KindPattern, Limits, Share, Verdict};
-use lifecycle_kube::{Deletion, Discovery, Error, ErrorKind, Fence, ServedKind, UnreadGroup};
+use lifecycle_kube::{Discovery, Fence, ServedKind, UnreadGroup};
 use lifecycle_objects::destination::Destination;
 use lifecycle_objects::id::Generation;
 use lifecycle_objects::object_ref::ObjectRef;
 use lifecycle_objects::proof::Signer;
+use lifecycle_objects::write::{Deletion, WriteError, WriteErrorKind};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -379,32 +380,42 @@ struct Unreadable<'a> {
     group: Option<&'a str>,
 }
 
-fn unavailable(call: &str) -> Error {
-    Error { kind: ErrorKind::Unavailable, call: call.to_owned(), status: Some(503), message: "injected".to_owned() }
+fn unavailable(call: &str) -> WriteError {
+    WriteError {
+        kind: WriteErrorKind::Unavailable,
+        call: call.to_owned(),
+        status: Some(503),
+        message: "injected".to_owned(),
+    }
 }
 
 impl Objects for Unreadable<'_> {
-    async fn discover(&self) -> Result<Discovery, Error> {
+    async fn discover(&self) -> Result<Discovery, WriteError> {
         let unread = self.group.map(|group| UnreadGroup { group: group.to_owned(), error: unavailable(group) });
         Ok(Discovery { unread: unread.into_iter().collect(), ..self.world.discover().await? })
     }
 
-    async fn list(&self, kind: &ServedKind, choice: Choice<'_>, each: &mut dyn FnMut(Candidate)) -> Result<(), Error> {
+    async fn list(
+        &self,
+        kind: &ServedKind,
+        choice: Choice<'_>,
+        each: &mut dyn FnMut(Candidate),
+    ) -> Result<(), WriteError> {
         if self.kinds.contains(&kind.kind.kind.as_str()) {
             return Err(unavailable(&format!("list {}", kind.kind.kind)));
         }
         self.world.list(kind, choice, each).await
     }
 
-    async fn read(&self, at: &Destination, object: &ObjectRef) -> Result<Option<Value>, Error> {
+    async fn read(&self, at: &Destination, object: &ObjectRef) -> Result<Option<Value>, WriteError> {
         self.world.read(at, object).await
     }
 
-    async fn create(&self, at: &Destination, object: &Value) -> Result<Value, Error> {
+    async fn create(&self, at: &Destination, object: &Value) -> Result<Value, WriteError> {
         self.world.create(at, object).await
     }
 
-    async fn delete(&self, at: &Destination, object: &ObjectRef, fence: Fence<'_>) -> Result<Deletion, Error> {
+    async fn delete(&self, at: &Destination, object: &ObjectRef, fence: Fence<'_>) -> Result<Deletion, WriteError> {
         self.world.delete(at, object, fence).await
     }
 }

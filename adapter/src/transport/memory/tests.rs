@@ -66,7 +66,7 @@ async fn created_object_gets_uid_version_and_timestamp() {
 
     let again = store.create(&map("x", json!({})), &Destination::ThisCluster).await.unwrap_err();
     assert_eq!((again.kind, again.status), (WriteErrorKind::AlreadyExists, Some(409)));
-    assert_eq!(again.to_string(), "failed to create ConfigMap a/x: it already exists (HTTP 409)");
+    assert_eq!(again.with_status(), "failed to create ConfigMap a/x: it already exists (HTTP 409)");
 }
 
 #[tokio::test]

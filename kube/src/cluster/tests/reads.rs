@@ -8,7 +8,7 @@ fn labels() -> BTreeMap<String, String> {
     BTreeMap::from([("x".to_owned(), "1".to_owned())])
 }
 
-async fn list(cluster: &Cluster) -> Result<Vec<Value>, Error> {
+async fn list(cluster: &Cluster) -> Result<Vec<Value>, WriteError> {
     let kind = GroupVersionKind::new("v1", "ConfigMap");
     cluster.list(&kind, Some("team"), Selector::Labels(&labels()), Form::Full)?.read_all().await
 }
@@ -41,7 +41,7 @@ async fn list_is_read_to_its_end() {
 #[tokio::test]
 async fn list_whose_next_page_is_the_same_again_fails() {
     let error = list(&answering(pages((200, page("t2", json!([]))))).await).await.unwrap_err();
-    assert_eq!(error.kind, ErrorKind::Unavailable, "{error}");
+    assert_eq!(error.kind, WriteErrorKind::Unavailable, "{error}");
     assert!(error.message.contains("the token of its next page is that of this page"), "{error}");
 }
 
@@ -50,10 +50,10 @@ async fn list_with_a_failed_page_fails() {
     let error = list(&answering(pages(status(410, "Expired", Value::Null))).await).await.unwrap_err();
     assert_eq!(
         (error.kind, error.to_string().as_str()),
-        (ErrorKind::Expired, "failed to list ConfigMap in team: no (HTTP status 410)")
+        (WriteErrorKind::Expired, "failed to list ConfigMap in team: no (HTTP status 410)")
     );
     let error = list(&answering(pages((200, json!({})))).await).await.unwrap_err();
-    assert_eq!(error.kind, ErrorKind::Unavailable, "{error}");
+    assert_eq!(error.kind, WriteErrorKind::Unavailable, "{error}");
 }
 
 #[tokio::test]
@@ -64,7 +64,7 @@ async fn failed_page_is_not_the_end_of_a_list() {
     assert_eq!(pages.next().await.unwrap().map(|page| page.len()), Some(2));
     assert_eq!(pages.next().await.unwrap().map(|page| page.len()), Some(1));
     for _ in 0..2 {
-        assert_eq!(pages.next().await.unwrap_err().kind, ErrorKind::Expired);
+        assert_eq!(pages.next().await.unwrap_err().kind, WriteErrorKind::Expired);
     }
 }
 
@@ -73,7 +73,7 @@ async fn list_without_labels_is_refused() {
     let cluster = answering(|_| (200, Value::Null)).await;
     let kind = GroupVersionKind::new("v1", "ConfigMap");
     let refused = cluster.list(&kind, None, Selector::Labels(&BTreeMap::new()), Form::Full).err();
-    assert_eq!(refused.map(|error| error.kind), Some(ErrorKind::Invalid));
+    assert_eq!(refused.map(|error| error.kind), Some(WriteErrorKind::Invalid));
 }
 
 /// Serves the group `apps` in two versions, of which v2 is preferred, and answers 503 for the group `away`.
@@ -118,7 +118,7 @@ async fn discovery_gives_each_kind_once_and_names_unread_groups() {
 async fn discovery_fails_if_the_groups_cannot_be_read() {
     let cluster = answering(|line| if line == "GET /apis" { (200, json!({})) } else { groups(line) }).await;
     let error = cluster.discover().await.unwrap_err();
-    assert_eq!(error.kind, ErrorKind::Unavailable);
+    assert_eq!(error.kind, WriteErrorKind::Unavailable);
     let message = "failed to discover the groups under /apis: the list of groups: ";
     assert!(error.to_string().starts_with(message), "{error}");
 }

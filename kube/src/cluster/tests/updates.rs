@@ -34,7 +34,7 @@ async fn update(
     live: Value,
     mode: UpdateMode,
     answers: Vec<(u16, Value)>,
-) -> (Result<Value, Error>, Vec<Value>) {
+) -> (Result<Value, WriteError>, Vec<Value>) {
     let answers = Mutex::new(answers.into_iter());
     let (server, client) = Server::start(move |_| answers.lock().unwrap().next().unwrap_or((500, Value::Null))).await;
     let object = ObjectRef::of(desired);
@@ -62,7 +62,7 @@ async fn apply_that_is_refused_for_another_cause_is_the_only_write() {
     ] {
         let (result, bodies) = update(&desired, live(), UpdateMode::Apply, vec![answer]).await;
         let kind = result.map_err(|error| error.kind);
-        assert_eq!((kind, bodies.len()), (Err(ErrorKind::Invalid), 1), "{name}");
+        assert_eq!((kind, bodies.len()), (Err(WriteErrorKind::Invalid), 1), "{name}");
     }
 }
 

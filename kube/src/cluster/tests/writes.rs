@@ -1,6 +1,7 @@
 //! Tests of writes against a fake API server.
 
 use lifecycle_objects::observation::Version;
+use lifecycle_objects::write::Deletion;
 use lifecycle_objects::write::PropagationPolicy::Background;
 
 use super::super::write::deletion;
@@ -38,7 +39,7 @@ async fn every_call_fails_if_the_answer_is_not_the_object() {
         for (name, result, expected) in calls {
             assert_eq!(result.is_ok(), expected, "{name}: {result:?}");
             if let Err(error) = result {
-                assert_eq!((error.kind, error.status), (ErrorKind::Unavailable, Some(200)), "{name}: {error}");
+                assert_eq!((error.kind, error.status), (WriteErrorKind::Unavailable, Some(200)), "{name}: {error}");
                 assert!(error.message.starts_with("the answer is not the requested object: it"), "{name}: {error}");
             }
         }
@@ -58,7 +59,7 @@ async fn write_without_a_fence_is_not_sent() {
         cluster.merge_patch(&elsewhere, &object, Fence::new("u1", "")).await.map(drop),
     ];
     for result in refused {
-        assert_eq!(result.as_ref().map_err(|error| error.kind), Err(ErrorKind::Invalid), "{result:?}");
+        assert_eq!(result.as_ref().map_err(|error| error.kind), Err(WriteErrorKind::Invalid), "{result:?}");
     }
     assert_eq!(server.lines(), Vec::<String>::new());
 }

@@ -4,9 +4,10 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
 use lifecycle_core::sweep::Candidate;
-use lifecycle_kube::{Deletion, Discovery, Error, ErrorKind, Fence, ServedKind};
+use lifecycle_kube::{Discovery, Fence, ServedKind};
 use lifecycle_objects::destination::Destination;
 use lifecycle_objects::object_ref::ObjectRef;
+use lifecycle_objects::write::{Deletion, WriteError, WriteErrorKind};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
@@ -15,7 +16,7 @@ use crate::objects::{Choice, Objects};
 /// What happens at one call, instead of it or before it.
 pub(super) enum At {
     /// The call fails, and is not carried out.
-    Fails(ErrorKind),
+    Fails(WriteErrorKind),
     /// The call is carried out, and its answer is lost.
     AnswerLost,
     /// The call is never answered, and not carried out.
@@ -56,8 +57,8 @@ impl Fake {
         &self,
         verb: &'static str,
         object: &ObjectRef,
-        answer: impl FnOnce() -> Result<T, Error>,
-    ) -> Result<T, Error> {
+        answer: impl FnOnce() -> Result<T, WriteError>,
+    ) -> Result<T, WriteError> {
         self.in_flight.set(self.in_flight.get() + 1);
         self.most_in_flight.set(self.most_in_flight.get().max(self.in_flight.get()));
         tokio::task::yield_now().await;
@@ -69,7 +70,7 @@ impl Fake {
         }
         match self.at.borrow().get(verb) {
             Some(At::Fails(kind)) => Err(error(*kind)),
-            Some(At::AnswerLost) => answer().and(Err(error(ErrorKind::Unreachable))),
+            Some(At::AnswerLost) => answer().and(Err(error(WriteErrorKind::Unreachable))),
             Some(At::Edited(edit)) => {
                 if let Some(live) = self.objects.borrow_mut().get_mut(&object.name) {
                     edit(live);
@@ -81,24 +82,24 @@ impl Fake {
     }
 }
 
-fn error(kind: ErrorKind) -> Error {
-    Error { kind, call: "call".to_owned(), status: None, message: "injected".to_owned() }
+fn error(kind: WriteErrorKind) -> WriteError {
+    WriteError { kind, call: "call".to_owned(), status: None, message: "injected".to_owned() }
 }
 
 impl Objects for Fake {
-    async fn discover(&self) -> Result<Discovery, Error> {
+    async fn discover(&self) -> Result<Discovery, WriteError> {
         unreachable!("a deletion discovers no kinds")
     }
 
-    async fn list(&self, _: &ServedKind, _: Choice<'_>, _: &mut dyn FnMut(Candidate)) -> Result<(), Error> {
+    async fn list(&self, _: &ServedKind, _: Choice<'_>, _: &mut dyn FnMut(Candidate)) -> Result<(), WriteError> {
         unreachable!("a deletion lists nothing")
     }
 
-    async fn read(&self, _: &Destination, object: &ObjectRef) -> Result<Option<Value>, Error> {
+    async fn read(&self, _: &Destination, object: &ObjectRef) -> Result<Option<Value>, WriteError> {
         self.call("get", object, || Ok(self.objects.borrow().get(&object.name).cloned().flatten())).await
     }
 
-    async fn create(&self, _: &Destination, object: &Value) -> Result<Value, Error> {
+    async fn create(&self, _: &Destination, object: &Value) -> Result<Value, WriteError> {
         self.call("create", &ObjectRef::of(object), || {
             self.created.borrow_mut().push(object.clone());
             Ok(object.clone())
@@ -106,13 +107,13 @@ impl Objects for Fake {
         .await
     }
 
-    async fn delete(&self, _: &Destination, object: &ObjectRef, fence: Fence<'_>) -> Result<Deletion, Error> {
+    async fn delete(&self, _: &Destination, object: &ObjectRef, fence: Fence<'_>) -> Result<Deletion, WriteError> {
         self.call("delete", object, || {
             let mut objects = self.objects.borrow_mut();
             let Some(entry) = objects.get_mut(&object.name) else { return Ok(Deletion::Gone) };
             let Some(live) = entry else { return Ok(Deletion::Gone) };
             if Fence::of(live) != fence {
-                return Err(error(ErrorKind::Conflict));
+                return Err(error(WriteErrorKind::Conflict));
             }
             if live["metadata"]["finalizers"].is_array() {
                 live["metadata"]["deletionTimestamp"] = json!("2026-03-01T12:00:00Z");
@@ -124,7 +125,7 @@ impl Objects for Fake {
         .await
     }
 
-    async fn dry_run_delete(&self, _: &Destination, object: &ObjectRef, _: Fence<'_>) -> Result<(), Error> {
+    async fn dry_run_delete(&self, _: &Destination, object: &ObjectRef, _: Fence<'_>) -> Result<(), WriteError> {
         self.call("dry-run", object, || Ok(())).await
     }
 }

@@ -2,8 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
-use lifecycle_kube::{Error, ErrorKind};
 use lifecycle_objects::id::GroupVersionKind;
+use lifecycle_objects::write::{WriteError, WriteErrorKind};
 
 use super::*;
 use crate::config::{Config, Environment, Flags, parse};
@@ -139,8 +139,8 @@ fn printed_roles_for_every_kind_say_what_they_leave_open() {
 fn unread_group_is_a_warning_if_it_may_hide_a_swept_kind() {
     let filter = KindFilter { include: patterns(&["batch/*", "core/Secret"]), exclude: Vec::new() };
     let unread = ["batch", "metrics.k8s.io"].map(|group| {
-        let (kind, call, message) = (ErrorKind::Unavailable, format!("list {group}"), "503".to_owned());
-        UnreadGroup { group: group.to_owned(), error: Error { kind, call, status: Some(503), message } }
+        let (kind, call, message) = (WriteErrorKind::Unavailable, format!("list {group}"), "503".to_owned());
+        UnreadGroup { group: group.to_owned(), error: WriteError { kind, call, status: Some(503), message } }
     });
     let warnings = warnings(&filter, &unread);
     assert_eq!(warnings.len(), 1, "{warnings:?}");
