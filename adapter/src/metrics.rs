@@ -323,7 +323,7 @@ impl Metrics {
         for object in report.objects.iter().filter(|object| object.effect.drift().is_some()) {
             self.bundle_drift.get_or_create(&KindLabels::new(&object.identity.kind.kind)).inc();
         }
-        if let Some(identity) = &report.blocked_by {
+        if let Some(identity) = report.blocked_by() {
             self.bundle_deletions_blocked.get_or_create(&BlockedLabels::new(resource, &identity.kind.kind)).inc();
         }
     }

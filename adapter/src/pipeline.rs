@@ -7,13 +7,13 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use lifecycle_bundle::need::{Request, Response};
 use lifecycle_core::event::LifecycleEvent;
 use lifecycle_core::execution::Execution;
 use lifecycle_core::host::Host;
 use lifecycle_core::outcome::Outcome;
 use lifecycle_core::overlay::{Account, Unread};
 use lifecycle_core::params::{Resolver, Unresolved};
-use lifecycle_core::plan::bundle::{BundleAnswer, BundleStep};
 use lifecycle_core::plan::{Next, Planner, Read};
 use lifecycle_core::post::Reporter;
 use lifecycle_core::precondition::{Evaluator, Verdict};
@@ -157,16 +157,16 @@ impl<T: Transport, A: Api> Pipeline<T, A> {
     }
 
     /// Reads, writes or looks at what belongs to a bundle.
-    async fn carry_out(&self, step: BundleStep, scope: &Scope, deadline: Instant) -> BundleAnswer {
+    async fn carry_out(&self, step: Request, scope: &Scope, deadline: Instant) -> Response {
         match step {
-            BundleStep::Read(queries) => BundleAnswer::Read(find_members(&self.transport, queries, deadline).await),
-            BundleStep::Write(commands) => {
+            Request::Read(queries) => Response::Read(find_members(&self.transport, queries, deadline).await),
+            Request::Write(commands) => {
                 let mut executed = execute_all(&self.transport, commands, deadline).await;
                 self.redact(&mut executed, scope);
-                BundleAnswer::Written(executed)
+                Response::Written(executed)
             }
-            BundleStep::Inspect(inspections, members) => {
-                BundleAnswer::Inspected(inspect_all(&self.transport, &inspections, &members, deadline).await)
+            Request::Inspect(inspections, members) => {
+                Response::Inspected(inspect_all(&self.transport, &inspections, &members, deadline).await)
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Keeps many objects as one set, in waves, with policies for each object.
 //!
 //! ```text
-//! manifests ─▶ drafts ─▶ prepare ─▶ session ─▶ commands, wave by wave ─▶ report
+//! manifests ─▶ drafts ─▶ prepare ─▶  pass   ─▶ commands, wave by wave ─▶ report
 //!                ▲                     ▲  │
 //!              policy, digest       table, order, readiness
 //!                                      │
@@ -21,14 +21,16 @@ pub mod digest;
 pub mod draft;
 pub mod guard;
 pub mod member;
+pub mod memory;
+pub mod need;
 pub mod order;
 pub mod parent;
+pub mod pass;
 pub mod policy;
 pub mod prepare;
 pub mod ready;
 pub mod report;
 mod serving;
-pub mod session;
-mod setting;
+pub mod setting;
 pub mod siblings;
 pub mod table;

@@ -459,7 +459,7 @@ impl Member {
     }
 
     /// Why a member that was to go is still there, in words.
-    pub(super) fn is_left(&self) -> Option<String> {
+    pub(super) fn why_left(&self) -> Option<String> {
         let is_left = || match &self.verdict {
             Some((Row::HandedOver | Row::MayBeClaimed, Decision::Wait(why))) => {
                 Some(format!("{}: {why}", self.identity))

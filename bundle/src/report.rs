@@ -1,5 +1,6 @@
 //! What a pass did with a bundle, and how its objects are.
 
+use std::fmt;
 use std::sync::Arc;
 
 use lifecycle_objects::failure::Failure;
@@ -34,14 +35,64 @@ pub struct Report {
     pub objects: Vec<ObjectReport>,
     /// The steps of the pass that have objects, in order.
     pub steps: Vec<Arc<str>>,
-    /// What kept the pass from coming to its end, in words; `None` if it did.
-    pub stopped: Option<String>,
-    /// The object of others that would have gone with a type or a namespace, which is why that was not deleted.
-    pub blocked_by: Option<Identity>,
-    /// Why the parent could not be written, or something not be looked at before a deletion.
-    pub failure: Option<Failure>,
-    /// Whether it is the parent that could not be written, without which no member is.
-    pub lacks_parent: bool,
+    /// What kept the pass from coming to its end; `None` if it did.
+    pub stopped: Option<Stop>,
+}
+
+/// What kept a pass from coming to its end.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Stop {
+    /// The step in which it stopped; none if that was before the first one, or after the last.
+    pub step: Option<Arc<str>>,
+    /// What is in the way.
+    pub by: StoppedBy,
+    /// Why, in words.
+    pub why: String,
+}
+
+/// What is in the way of a pass.
+#[derive(Debug, Clone, PartialEq)]
+pub enum StoppedBy {
+    /// An object of the bundle: it is not ready, or its write failed.
+    Object(Identity),
+    /// An object of others, which would have gone with a type or a namespace.
+    Others(Identity),
+    /// Something that has to be known, and could not be read.
+    Question(Failure),
+    /// The parent was not written, without which no member is; with the failure, unless it only waits.
+    Memory(Option<Failure>),
+    /// Something else that the words say.
+    Obstacle,
+}
+
+impl Stop {
+    /// The stop of a pass that must not do anything.
+    pub(super) fn before(why: String) -> Self {
+        Self { step: None, by: StoppedBy::Obstacle, why }
+    }
+
+    /// The stop of a pass that has to know something that could not be read.
+    pub(super) fn by_question(step: Option<Arc<str>>, failure: Failure) -> Self {
+        Self { step, why: failure.message.clone(), by: StoppedBy::Question(failure) }
+    }
+
+    /// The failure because of which the pass stopped, if it is no object's.
+    pub fn failure_mut(&mut self) -> Option<&mut Failure> {
+        match &mut self.by {
+            StoppedBy::Question(failure) | StoppedBy::Memory(Some(failure)) => Some(failure),
+            StoppedBy::Object(_) | StoppedBy::Others(_) | StoppedBy::Memory(None) | StoppedBy::Obstacle => None,
+        }
+    }
+}
+
+/// The step, and why.
+impl fmt::Display for Stop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(step) = &self.step {
+            write!(f, "{step}: ")?;
+        }
+        f.write_str(&self.why)
+    }
 }
 
 impl Report {
@@ -49,20 +100,38 @@ impl Report {
     #[must_use]
     pub fn failure(&self) -> Option<Failure> {
         let mut of_objects = self.objects.iter().filter_map(|object| Some((object, object.effect.failure()?)));
-        // What stopped the pass names the object that failed there.
-        let stopping = |(object, _): &(&ObjectReport, &Failure)| {
-            self.stopped
-                .as_deref()
-                .is_some_and(|stopped| stopped.starts_with(&format!("{}: {}", object.step, object.identity)))
-        };
-        let first = match &self.failure {
-            Some(failure) => failure,
-            None => of_objects.clone().find(stopping).or_else(|| of_objects.next())?.1,
+        let by = self.stopped.as_ref().map(|stop| &stop.by);
+        let stopping = |(object, _): &(&ObjectReport, &Failure)| matches!(by, Some(StoppedBy::Object(identity)) if *identity == object.identity);
+        let first = match by {
+            Some(StoppedBy::Question(failure) | StoppedBy::Memory(Some(failure))) => failure,
+            Some(StoppedBy::Object(_) | StoppedBy::Others(_) | StoppedBy::Memory(None) | StoppedBy::Obstacle)
+            | None => of_objects.clone().find(stopping).or_else(|| of_objects.next())?.1,
         };
         let failed = self.objects.iter().filter(|object| object.effect.failure().is_some()).count();
         let others = if failed > 1 { format!(" ({} more failed)", failed - 1) } else { String::new() };
-        let message = self.stopped.as_deref().unwrap_or(&first.message);
+        let message = self.why_stopped().unwrap_or_else(|| first.message.clone());
         Some(Failure::new(first.reason, format!("{message}{others}")))
+    }
+
+    /// What kept the pass from coming to its end, in words; `None` if it did.
+    #[must_use]
+    pub fn why_stopped(&self) -> Option<String> {
+        self.stopped.as_ref().map(Stop::to_string)
+    }
+
+    /// The object of others that would have gone with a type or a namespace, which is why that was not deleted.
+    #[must_use]
+    pub fn blocked_by(&self) -> Option<&Identity> {
+        match &self.stopped.as_ref()?.by {
+            StoppedBy::Others(identity) => Some(identity),
+            StoppedBy::Object(_) | StoppedBy::Question(_) | StoppedBy::Memory(_) | StoppedBy::Obstacle => None,
+        }
+    }
+
+    /// Whether the parent was not written, without which no member is.
+    #[must_use]
+    pub fn lacks_parent(&self) -> bool {
+        self.stopped.as_ref().is_some_and(|stop| matches!(stop.by, StoppedBy::Memory(_)))
     }
 
     /// Whether the pass came to its end, and nothing failed.
@@ -90,7 +159,9 @@ impl Report {
     /// waits does not take back what was said of the later ones.
     #[must_use]
     pub fn is_applied(&self) -> bool {
-        !self.lacks_parent && self.intent == Intent::Apply && self.objects.iter().all(ObjectReport::is_there_if_wanted)
+        !self.lacks_parent()
+            && self.intent == Intent::Apply
+            && self.objects.iter().all(ObjectReport::is_there_if_wanted)
     }
 
     /// What `resources.<name>` shows of the objects to expressions.
@@ -102,7 +173,7 @@ impl Report {
         let values: [(&str, Value); 6] = [
             ("applied", self.is_applied().into()),
             ("ready", self.is_complete().into()),
-            ("why", self.stopped.clone().unwrap_or_default().into()),
+            ("why", self.why_stopped().unwrap_or_default().into()),
             ("objects", self.objects.iter().map(ObjectReport::shown).collect()),
             ("waves", self.steps.iter().map(|step| self.wave(step)).collect()),
             ("drift", drift.collect()),

@@ -217,11 +217,16 @@ impl Outcome {
             clean(&mut failure.message);
         }
         if let Some(bundle) = &mut self.bundle {
-            bundle.stopped.iter_mut().for_each(clean);
+            if let Some(stop) = &mut bundle.stopped {
+                clean(&mut stop.why);
+                if let Some(failure) = stop.failure_mut() {
+                    clean(&mut failure.message);
+                }
+            }
             let effects = bundle.objects.iter_mut().map(|object| &mut object.effect);
             let failures =
                 effects.filter_map(|effect| if let Effect::Failed(failure) = effect { Some(failure) } else { None });
-            failures.chain(&mut bundle.failure).for_each(|failure| clean(&mut failure.message));
+            failures.for_each(|failure| clean(&mut failure.message));
         }
         self.detail.iter_mut().for_each(clean);
         self.warnings.iter_mut().for_each(|warning| clean(&mut warning.message));
@@ -232,7 +237,7 @@ impl Outcome {
     pub fn reason(&self) -> String {
         let stopped = self.bundle.as_ref().and_then(|report| report.stopped.as_ref());
         if let (None, Some(stopped)) = (self.failure(), stopped) {
-            return stopped.clone();
+            return stopped.to_string();
         }
         let has_nothing_to_do = matches!(
             self.decision,

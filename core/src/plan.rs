@@ -53,6 +53,7 @@ mod unobserved;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use lifecycle_bundle::need::Request;
 use lifecycle_bundle::report::Report;
 use lifecycle_language::scope::Scope;
 use lifecycle_objects::id::Generation;
@@ -65,7 +66,6 @@ use crate::outcome::{Outcome, Pruned};
 use crate::task::{Resource, Task};
 
 use crate::decision::{Decision, SkipReason};
-use bundle::BundleStep;
 use decide::Decided;
 use former::Former;
 use gates::PendingDisowning;
@@ -102,7 +102,7 @@ pub enum Next {
     /// Execute this write, and pass its result to [`Planner::record`].
     Write(Box<Write>),
     /// Carry this out for the members of a bundle, and pass what came of it to [`Planner::answer`].
-    Bundle(BundleStep),
+    Bundle(Request),
     /// The caller has nothing left to do: every resource has an outcome.
     Done,
 }
@@ -290,7 +290,7 @@ impl<'t> Planner<'t> {
                     | Decision::Skip(SkipReason::AlreadyAbsent | SkipReason::NothingToDisown)
             )
         };
-        let has_parent = |outcome: &Outcome| outcome.bundle.as_ref().is_some_and(|bundle| !bundle.lacks_parent);
+        let has_parent = |outcome: &Outcome| outcome.bundle.as_ref().is_some_and(|bundle| !bundle.lacks_parent());
         let blocks_later =
             |outcome: &&Outcome| outcome.failure().is_some() && !was_removal(outcome) && !has_parent(outcome);
         self.outcomes.iter().find(blocks_later).map(|outcome| outcome.resource.as_str())

@@ -102,7 +102,7 @@ async fn foreign_instance_of_an_own_type_keeps_the_type_and_everything_else() ->
     ];
     play(&mut world, passes).await?;
     let report = world.outcome.as_ref().and_then(|outcome| outcome.bundle.as_ref()).context("no report")?;
-    assert_eq!(report.blocked_by.as_ref().map(|it| &*it.name), Some("foreign"));
+    assert_eq!(report.blocked_by().map(|it| &*it.name), Some("foreign"));
     let passes = [
         pass(
             "instance gone",

@@ -225,7 +225,7 @@ impl World {
     /// Why the last pass did not come to its end, or failed; empty if it did.
     pub(crate) fn why(&self) -> String {
         let Some(outcome) = &self.outcome else { return "there was no pass".to_owned() };
-        let stopped = outcome.bundle.as_ref().and_then(|report| report.stopped.clone());
+        let stopped = outcome.bundle.as_ref().and_then(|report| report.why_stopped());
         let failure = || outcome.failure().map(|failure| failure.message.clone());
         self.neutral(&stopped.or_else(failure).unwrap_or_default())
     }

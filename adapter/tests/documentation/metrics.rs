@@ -9,7 +9,7 @@ use hyperfleet_adapter::metrics::{
 };
 use jiff::Timestamp;
 use lifecycle_bundle::member::Effect;
-use lifecycle_bundle::report::{ObjectReport, Report};
+use lifecycle_bundle::report::{ObjectReport, Report, Stop, StoppedBy};
 use lifecycle_bundle::table::Intent;
 use lifecycle_objects::identity::{GroupKind, Identity};
 use lifecycle_service::metrics::Exposition;
@@ -98,10 +98,7 @@ fn bundle() -> Report {
         objects: vec![object],
         intent: Intent::Apply,
         steps: Vec::new(),
-        stopped: None,
-        blocked_by: Some(identity),
-        failure: None,
-        lacks_parent: false,
+        stopped: Some(Stop { step: None, by: StoppedBy::Others(identity), why: "it is in the way".to_owned() }),
     }
 }
 

@@ -261,6 +261,10 @@ impl Questions for Explorer<'_, '_> {
         self.explored.own.resource.adopt
     }
 
+    fn keeps_a_set(&self) -> bool {
+        self.explored.own.resource.bundle.is_some()
+    }
+
     fn retains_versions(&self) -> bool {
         self.explored.own.resource.retention.is_some()
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{anyhow, bail, ensure};
 use jiff::Timestamp;
-use lifecycle_core::plan::bundle::{BundleAnswer, BundleStep};
+use lifecycle_bundle::need::{Request, Response};
 use lifecycle_core::plan::{Next, Planner};
 use lifecycle_core::task::Task;
 use lifecycle_core::task::compile::{Surroundings, compile};
@@ -89,11 +89,10 @@ impl World {
                         .iter()
                         .for_each(|it| planner.observe(&mut scope, it.resource, Observation::Found(Vec::new())));
                 }
-                Next::Bundle(BundleStep::Read(queries)) => {
-                    planner
-                        .answer(BundleAnswer::Read(queries.iter().map(|_| Observation::Found(Vec::new())).collect()));
+                Next::Bundle(Request::Read(queries)) => {
+                    planner.answer(Response::Read(queries.iter().map(|_| Observation::Found(Vec::new())).collect()));
                 }
-                Next::Bundle(BundleStep::Write(commands)) => {
+                Next::Bundle(Request::Write(commands)) => {
                     let mut answers = Vec::new();
                     for command in commands {
                         let Command::Create { desired, .. } = command else { bail!("unexpected {command:?}") };
@@ -105,7 +104,7 @@ impl World {
                         }
                         answers.push(Executed::Created(object));
                     }
-                    planner.answer(BundleAnswer::Written(answers));
+                    planner.answer(Response::Written(answers));
                 }
                 Next::Done => break,
                 Next::Bundle(step) => bail!("unexpected {step:?}"),
@@ -130,7 +129,7 @@ impl World {
                         planner.observe(&mut scope, read.resource, Observation::Found(vec![parent]));
                     }
                 }
-                Next::Bundle(BundleStep::Read(queries)) => {
+                Next::Bundle(Request::Read(queries)) => {
                     let answers: anyhow::Result<Vec<_>> = queries
                         .iter()
                         .map(|query| {
@@ -140,7 +139,7 @@ impl World {
                             Ok(Observation::Found(list.into_iter().map(Version::new).collect()))
                         })
                         .collect();
-                    planner.answer(BundleAnswer::Read(answers?));
+                    planner.answer(Response::Read(answers?));
                 }
                 Next::Done => return Ok(()),
                 Next::Bundle(step) => bail!("a second pass wants {step:?}"),

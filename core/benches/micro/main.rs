@@ -139,6 +139,10 @@ impl Questions for ConstantAnswers {
         None
     }
 
+    fn keeps_a_set(&self) -> bool {
+        false
+    }
+
     fn retains_versions(&self) -> bool {
         false
     }

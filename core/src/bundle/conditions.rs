@@ -16,9 +16,9 @@ pub fn conditions(outcome: Option<&Outcome>) -> [Value; 2] {
     let is_ready = report.is_some_and(|report| report.intent == Intent::Apply && report.is_complete());
     let (why, because) = match outcome {
         None => ("NotReached", "nothing was decided about its objects in this pass".to_owned()),
-        Some(outcome) => match (outcome.failure(), report.and_then(|report| report.stopped.as_deref())) {
+        Some(outcome) => match (outcome.failure(), report.and_then(|report| report.stopped.as_ref())) {
             (Some(failure), _) => (failure.reason.as_str(), failure.message.clone()),
-            (None, Some(stopped)) => ("Waiting", stopped.to_owned()),
+            (None, Some(stopped)) => ("Waiting", stopped.to_string()),
             (None, None) => (outcome.decision.reason(), outcome.reason()),
         },
     };

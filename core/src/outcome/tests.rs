@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lifecycle_bundle::report::ObjectReport;
+use lifecycle_bundle::report::{ObjectReport, Stop, StoppedBy};
 use lifecycle_bundle::table::Intent;
 use lifecycle_objects::identity::{GroupKind, Identity};
 use serde_json::json;
@@ -47,15 +47,7 @@ fn bundle(effect: Effect) -> Report {
         effect,
         judgement: None,
     };
-    Report {
-        intent: Intent::Apply,
-        objects: vec![object],
-        steps: Vec::new(),
-        stopped: None,
-        blocked_by: None,
-        failure: None,
-        lacks_parent: false,
-    }
+    Report { intent: Intent::Apply, objects: vec![object], steps: Vec::new(), stopped: None }
 }
 
 #[test]
@@ -64,13 +56,17 @@ fn outcome_without_secrets_keeps_every_other_word() {
     secrets.add(&json!({ "token": "hunter2-a" }));
     let quoting = || "Invalid value: \"hunter2-a\" in spec".to_owned();
     let failure = || Failure::new(FailReason::Invalid, quoting());
+    let stop = |by| Stop { step: None, by, why: quoting() };
     let of_bundle = |report: Report| Outcome { bundle: Some(Box::new(report)), ..outcome() };
     let warning = Warning::new(WarningReason::NestedUnread, quoting());
     for (name, mut outcome) in [
         ("a failed write", Outcome { result: OutcomeResult::Failed(failure()), ..outcome() }),
         ("a failed decision", Outcome { decision: Decision::Fail(failure()), ..outcome() }),
-        ("a stopped bundle", of_bundle(Report { stopped: Some(quoting()), ..bundle(Effect::None) })),
-        ("a failed bundle", of_bundle(Report { failure: Some(failure()), ..bundle(Effect::None) })),
+        ("a stopped bundle", of_bundle(Report { stopped: Some(stop(StoppedBy::Obstacle)), ..bundle(Effect::None) })),
+        (
+            "a failed bundle",
+            of_bundle(Report { stopped: Some(stop(StoppedBy::Question(failure()))), ..bundle(Effect::None) }),
+        ),
         ("an object of a bundle", of_bundle(bundle(Effect::Failed(failure())))),
         ("a warning", Outcome { warnings: vec![warning.clone()], ..outcome() }),
     ] {

@@ -161,7 +161,7 @@ fn disown_or_delete(
                 return Ok(Some(Decision::Skip(SkipReason::NothingToDisown)));
             }
             if !is_ours(questions, is_foreign) {
-                return Ok(Some(Decision::Skip(SkipReason::NotOurs)));
+                return left_alone(questions).map(Some);
             }
             match questions.gate(Gate::Delete) {
                 GateAnswer::DoesNotHold => {}
@@ -180,7 +180,7 @@ fn disown_or_delete(
         return Ok(None);
     }
     if state != State::Absent && !is_ours(questions, is_foreign) {
-        return Ok(Some(Decision::Skip(SkipReason::NotOurs)));
+        return left_alone(questions).map(Some);
     }
     let pending = if state == State::Live { questions.pending_disowning() } else { None };
     Ok(Some(pending.map_or(decision, |because| Decision::Wait(WaitReason::DisownPending(because)))))
@@ -223,7 +223,12 @@ fn live(
     *row = Row::Recreate;
     if holds(questions, Gate::Recreate)? {
         if !is_ours(questions, is_foreign) {
-            return Err(not_ours(versions, "the recreate gate holds, and a recreation would delete it", false));
+            return Err(not_ours(
+                questions,
+                versions,
+                "the recreate gate holds, and a recreation would delete it",
+                false,
+            ));
         }
         return recreate(from, namesake, versions, questions);
     }
@@ -253,7 +258,7 @@ fn live(
     let Some(namesake) = namesake else {
         *row = Row::NewName;
         if !is_ours(questions, is_foreign) {
-            return Err(not_ours(versions, "discovery finds it, but the manifest has another name", false));
+            return Err(not_ours(questions, versions, "discovery finds it, but the manifest has another name", false));
         }
         return Ok(Decision::CreateVersion(VersionReason::NewName));
     };
@@ -263,12 +268,12 @@ fn live(
         return Ok(Decision::Wait(WaitReason::Terminating));
     }
     if !questions.adopts() && !is_ours(questions, is_foreign) {
-        return Err(not_ours(&[namesake], "an update would take it over", true));
+        return Err(not_ours(questions, &[namesake], "an update would take it over", true));
     }
     let controller = namesake.controller().filter(|_| is_foreign);
     sees(questions, "does a controller own the foreign object?", controller.is_some());
     if let Some(controller) = controller {
-        return Err(controlled(namesake, &controller));
+        return Err(controlled(questions, namesake, &controller));
     }
     Ok(Decision::Update { from: namesake.generation(), because })
 }
@@ -343,8 +348,24 @@ fn is_ours(questions: &mut dyn Questions, is_foreign: bool) -> bool {
     sees(questions, "did an adapter write it?", !is_foreign)
 }
 
+/// The decision about an object that no adapter wrote, and that is to go. In the place of a parent it is no reason to take the members
+/// for gone.
+fn left_alone(questions: &dyn Questions) -> Result<Decision, Failure> {
+    if questions.keeps_a_set() { Err(parent_replaced()) } else { Ok(Decision::Skip(SkipReason::NotOurs)) }
+}
+
+/// The failure of a bundle whose parent somebody replaced. It is never adopted.
+fn parent_replaced() -> Failure {
+    let message = "another object has the parent's name; give the bundle another `name`, or delete that object if somebody replaced \
+                   the parent by it: the bundle then finds its objects by its manifests";
+    Failure::new(FailReason::NotOurs, message)
+}
+
 /// The failure of a write that would take over, replace or join an object that no adapter wrote.
-fn not_ours(versions: &[&Version], why: &str, may_adopt: bool) -> Failure {
+fn not_ours(questions: &dyn Questions, versions: &[&Version], why: &str, may_adopt: bool) -> Failure {
+    if questions.keeps_a_set() {
+        return parent_replaced();
+    }
     let object = versions.first().map(|version| ObjectRef::of(version.object()).to_string()).unwrap_or_default();
     let adopt = if may_adopt { "to take it over, write `adopt: true` in the entry; " } else { "" };
     let message = format!(
@@ -358,7 +379,10 @@ fn not_ours(versions: &[&Version], why: &str, may_adopt: bool) -> Failure {
 }
 
 /// The failure of an adoption that a controller would not take notice of.
-fn controlled(namesake: &Version, controller: &str) -> Failure {
+fn controlled(questions: &dyn Questions, namesake: &Version, controller: &str) -> Failure {
+    if questions.keeps_a_set() {
+        return parent_replaced();
+    }
     let object = ObjectRef::of(namesake.object());
     let message = format!(
         "{controller} controls {object}, writes it again and may delete it: it is not adopted; change {controller}, or choose another \

@@ -298,6 +298,10 @@ impl Questions for Examination<'_> {
         self.context.resource.adopt
     }
 
+    fn keeps_a_set(&self) -> bool {
+        self.context.resource.bundle.is_some()
+    }
+
     fn retains_versions(&self) -> bool {
         self.context.resource.retention.is_some()
     }

@@ -46,9 +46,6 @@ impl Planner<'_> {
             self.state = State::Reading;
             return None;
         }
-        if self.resource().bundle.is_some() {
-            decided.decision = bundle::corrected(decided.decision);
-        }
         let mut examined = examination.into_parts();
         let record = std::mem::take(&mut examined.record);
         let desired = examined.desired.as_ref().map(|desired| desired.generation);

@@ -114,6 +114,9 @@ pub trait Questions {
     /// Whether an update may take over an object that no adapter wrote (`adopt`).
     fn adopts(&self) -> bool;
 
+    /// Whether the resource is the parent of a bundle.
+    fn keeps_a_set(&self) -> bool;
+
     /// Whether the resource keeps former versions (`retention`), so that a recreation deletes nothing.
     fn retains_versions(&self) -> bool;
 

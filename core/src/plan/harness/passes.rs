@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use lifecycle_bundle::applyset::PART_OF;
+use lifecycle_bundle::need::{Request, Response};
 use lifecycle_language::scope::Scope;
 use lifecycle_objects::id::Generation;
 use lifecycle_objects::identity::Identity;
@@ -14,7 +15,6 @@ use lifecycle_objects::store::Store;
 use serde_json::{Value, json};
 
 use crate::outcome::Outcome;
-use crate::plan::bundle::{BundleAnswer, BundleStep};
 use crate::plan::{Next, Planner, Read, Write};
 use crate::task::Task;
 use crate::task::compile::{Surroundings, compile};
@@ -187,13 +187,13 @@ fn observe(planner: &mut Planner<'_>, store: &Store, scope: &mut Scope, reads: V
 }
 
 /// Carries out a step for the members of a bundle. Inspections find what is no member.
-pub fn answer(store: &mut Store, step: BundleStep) -> BundleAnswer {
+pub fn answer(store: &mut Store, step: Request) -> Response {
     match step {
-        BundleStep::Read(queries) => BundleAnswer::Read(queries.iter().map(|query| store.find(query)).collect()),
-        BundleStep::Write(commands) => {
-            BundleAnswer::Written(commands.into_iter().map(|command| store.execute(command)).collect())
+        Request::Read(queries) => Response::Read(queries.iter().map(|query| store.find(query)).collect()),
+        Request::Write(commands) => {
+            Response::Written(commands.into_iter().map(|command| store.execute(command)).collect())
         }
-        BundleStep::Inspect(inspections, members) => {
+        Request::Inspect(inspections, members) => {
             let objects = store.objects();
             let found = |inspection: &Inspection| {
                 store.permit(match inspection {
@@ -211,7 +211,7 @@ pub fn answer(store: &mut Store, step: BundleStep) -> BundleAnswer {
                 let mut others = objects.iter().filter(|object| !is_member(object)).filter(is_inside);
                 Ok(others.next().map(|object| Identity::from(ObjectRef::of(object))))
             };
-            BundleAnswer::Inspected(inspections.iter().map(found).collect())
+            Response::Inspected(inspections.iter().map(found).collect())
         }
     }
 }

@@ -115,7 +115,7 @@ fn nothing_is_removed_while_it_is_unknown_what_another_entry_renders() {
         assert_eq!((uid(&store), owner(&store)), (before, "giver"));
         // An entry that failed before holds the giver back as a whole.
         let Some(report) = &outcome(&waiting, "giver").bundle else { continue };
-        let why = report.stopped.clone().unwrap();
+        let why = report.why_stopped().unwrap();
         let expected = "Secret team/moved: it is not known which objects the entry `receiver` renders: ";
         assert!(why.contains(expected), "{why}");
     }
@@ -224,7 +224,7 @@ fn type_that_moves_does_not_go_and_a_namespace_waits_for_what_moves() {
     pass(&first, &mut store, 1, &[]);
     let kept = pass(&task(&[set("giver", &[]), idle]), &mut store, 1, &[]);
     assert!(store.names().contains(&"moved") && store.names().contains(&"content"), "{:?}", kept.calls);
-    let why = outcome(&kept, "giver").bundle.as_ref().unwrap().stopped.clone().unwrap();
+    let why = outcome(&kept, "giver").bundle.as_ref().unwrap().why_stopped().unwrap();
     assert!(why.contains("Secret content/moved is not of this bundle"), "{why}");
     // The namespace moves, and its content stays.
     let moved = task(&[set("giver", &[inside]), set("receiver", &[namespace])]);

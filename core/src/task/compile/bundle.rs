@@ -9,7 +9,7 @@ use lifecycle_bundle::member::Rendered;
 use lifecycle_bundle::order::webhooks::called_by;
 use lifecycle_bundle::policy::{self, Policies, Policy, Settings};
 use lifecycle_bundle::prepare::{Fault, Source, prepare_in_place};
-use lifecycle_bundle::session::Setting;
+use lifecycle_bundle::setting::Setting;
 use lifecycle_language::template::{Part, Template, Tree};
 use lifecycle_objects::destination::Destination;
 use lifecycle_objects::id::{Generation, GroupVersionKind};

@@ -226,6 +226,10 @@ impl Questions for Answers<'_> {
         self.situation.adopts
     }
 
+    fn keeps_a_set(&self) -> bool {
+        false
+    }
+
     fn retains_versions(&self) -> bool {
         self.situation.retains_versions
     }

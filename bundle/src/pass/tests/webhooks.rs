@@ -20,7 +20,7 @@ fn world(hooks: Value) -> World {
 #[test]
 fn webhooks_come_after_the_server_of_their_bundle_and_go_before_it() {
     let mut world = world(hooks("0", "server"));
-    assert_eq!(world.apply().stopped.unwrap(), "wave 0: Foo.example.io team/pods: it has no condition Ready yet");
+    assert_eq!(world.apply().why_stopped().unwrap(), "wave 0: Foo.example.io team/pods: it has no condition Ready yet");
     assert!(!world.writes().contains(&"create hooks".to_owned()), "its server is not there yet");
     ready(&mut world, "pods");
     let report = world.apply();

@@ -7,10 +7,16 @@ mod prepared;
 mod serving;
 mod webhooks;
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use anyhow::{Result, ensure};
+use jiff::SignedDuration;
 use lifecycle_objects::destination::Destination;
 use lifecycle_objects::failure::FailReason;
 use lifecycle_objects::id::{Generation, GroupVersionKind};
+use lifecycle_objects::identity::Identity;
+use lifecycle_objects::inspection::Inspection;
 use lifecycle_objects::keys;
 use lifecycle_objects::observation::{Described as _, Observation, Query, QueryBy};
 use lifecycle_objects::stamp::Stamp;
@@ -20,9 +26,10 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::applyset;
+use crate::parent;
 use crate::policy::{Policies, Update};
 use crate::prepare::prepare;
-use crate::report::Report;
+use crate::siblings::Siblings;
 
 const PARENT: (&str, &str) = ("team", "monitoring");
 
@@ -44,9 +51,34 @@ struct World {
 
 /// A pass that has read everything.
 struct Running {
-    session: Session<'static>,
+    pass: Pass<'static>,
+    /// What it needed first, if that was not to read.
+    first: Option<Need>,
     generation: i64,
     parent: Option<Version>,
+}
+
+impl Running {
+    fn next(&mut self) -> Option<Need> {
+        self.first.take().or_else(|| self.pass.next())
+    }
+
+    /// Answers commands by a function, and has everything remembered, until the pass needs something else.
+    fn drive(&mut self, mut execute: impl FnMut(Vec<Command>) -> Vec<Executed>) {
+        loop {
+            match self.next() {
+                Some(Need::Request(Request::Write(commands))) => {
+                    self.pass.answer(Answer::Response(Response::Written(execute(commands))));
+                }
+                Some(Need::Remember(_)) => self.pass.answer(Answer::Remembered(Ok(()))),
+                Some(Need::Siblings | Need::Request(Request::Read(_) | Request::Inspect(..))) | None => break,
+            }
+        }
+    }
+
+    fn report(self) -> Report {
+        self.pass.report().unwrap()
+    }
 }
 
 /// What a bundle is to become, and what changes before.
@@ -117,36 +149,34 @@ impl World {
         Ok(self.store.execute(command))
     }
 
-    /// Reads everything that a pass begins with.
-    fn begin(&self, intent: Intent) -> Session<'static> {
-        self.read(intent).session
-    }
-
     /// Reads everything that a pass begins with, the parent included.
     fn read(&self, intent: Intent) -> Running {
         let live = self.parent();
-        let mut parent = Parent::read(live.as_ref(), PARENT.0, Generation(self.generation)).unwrap();
+        let memory = live.as_ref().map(|live| parent::read(live).unwrap());
         let setting = self.setting();
-        let rendered = prepare(self.manifests.clone(), &setting).unwrap();
-        let rendered: Vec<Rendered> = if intent == Intent::Apply || live.is_none() { rendered } else { Vec::new() };
-        for it in &rendered {
-            parent.grow(&it.draft.reference.kind, it.identity.namespace.as_deref());
-        }
-        let rendered = if intent == Intent::Apply { rendered } else { Vec::new() };
-        let labels = BTreeMap::from([(applyset::PART_OF.to_owned(), setting.set.clone())]);
-        let mut found = FoundMembers::default();
-        for (kind, namespace) in parent.places() {
-            if self.unlisted == Some(&*kind.kind) {
-                found.unread.insert(GroupKind::new(&kind.group, &kind.kind), "it is not served".to_owned());
-            } else {
-                found.versions.extend(self.find(kind, namespace, QueryBy::Labels(labels.clone())));
+        let is_rendered = intent == Intent::Apply || live.is_none();
+        let rendered = if is_rendered { prepare(self.manifests.clone(), &setting).unwrap() } else { Vec::new() };
+        self.begin(Beginning { setting, intent, rendered, memory, is_last: false }, live)
+    }
+
+    fn begin(&self, beginning: Beginning<'static>, parent: Option<Version>) -> Running {
+        let mut pass = Pass::new(beginning);
+        let first = match pass.next() {
+            Some(Need::Request(Request::Read(queries))) => {
+                pass.answer(Answer::Response(Response::Read(self.answers(&queries))));
+                None
             }
-        }
-        Running {
-            session: Session::new(setting, intent, rendered, found, parent),
-            generation: self.generation,
-            parent: live,
-        }
+            other => other,
+        };
+        Running { pass, first, generation: self.generation, parent }
+    }
+
+    fn answers(&self, queries: &[Query]) -> Vec<Observation> {
+        let answer = |query: &Query| match self.unlisted {
+            Some(kind) if query.kind.kind == kind => Observation::Unknown("it is not served".to_owned()),
+            Some(_) | None => self.store.find(query),
+        };
+        queries.iter().map(answer).collect()
     }
 
     /// One pass.
@@ -158,15 +188,16 @@ impl World {
     /// The rest of a pass that has read everything.
     fn finish(&mut self, mut running: Running) -> Result<Report, Crashed> {
         while self.step(&mut running)? {}
-        Ok(running.session.into_report())
+        Ok(running.report())
     }
 
-    /// Does what the session asks for next. Returns whether it asked for something.
-    fn step(&mut self, Running { session, generation, parent }: &mut Running) -> Result<bool, Crashed> {
-        match session.go_on() {
-            Next::Done => return Ok(false),
-            Next::AskSiblings => session.know_siblings(Siblings::default()),
-            Next::Inspect(inspections) => {
+    /// Does what the pass needs next. Returns whether it needed something.
+    fn step(&mut self, running: &mut Running) -> Result<bool, Crashed> {
+        let answer = match running.next() {
+            None => return Ok(false),
+            Some(Need::Siblings) => Answer::Siblings(Siblings::default()),
+            Some(Need::Request(Request::Read(queries))) => Answer::Response(Response::Read(self.answers(&queries))),
+            Some(Need::Request(Request::Inspect(inspections, _))) => {
                 let found = inspections.iter().map(|inspection| {
                     let what = match inspection {
                         Inspection::Instances(types) => types.to_string(),
@@ -175,38 +206,38 @@ impl World {
                     self.inspected.push(what.clone());
                     Ok(self.found.get(&what).cloned())
                 });
-                let found = found.collect();
-                session.inspected(found);
+                Answer::Response(Response::Inspected(found.collect()))
             }
-            Next::Send(commands) => {
+            Some(Need::Request(Request::Write(commands))) => {
                 let answers: Result<Vec<Executed>, Crashed> =
                     commands.into_iter().map(|command| self.execute(command)).collect();
-                session.record(answers?);
+                Answer::Response(Response::Written(answers?))
             }
-            Next::WriteParent => {
+            Some(Need::Remember(memory)) => {
+                let generation = running.generation.to_string();
                 let mut object = json!({
                     "apiVersion": "v1", "kind": "ConfigMap",
                     "metadata": {
-                        "name": PARENT.1, "namespace": PARENT.0,
-                        "annotations": { keys::GENERATION: generation.to_string() },
+                        "name": PARENT.1, "namespace": PARENT.0, "annotations": { keys::GENERATION: generation },
                     },
                 });
-                session.parent().write(&mut object, "1");
-                let command = match parent.take() {
+                parent::write(&memory, &mut object, "1");
+                let command = match running.parent.take() {
                     None => Command::Create { destination: Destination::ThisCluster, desired: object },
                     Some(live) => {
                         Command::Update { desired: object, mode: UpdateMode::Apply, target: target(&live), live }
                     }
                 };
                 let executed = self.execute(command)?;
-                session.parent_written(if let Executed::Created(object) | Executed::Updated(object) = executed {
-                    *parent = Some(Version::new(object));
+                Answer::Remembered(if let Executed::Created(object) | Executed::Updated(object) = executed {
+                    running.parent = Some(Version::new(object));
                     Ok(())
                 } else {
-                    Err(Failure::new(FailReason::Conflict, "the parent changed"))
-                });
+                    Err(NotKept::Failed(Failure::new(FailReason::Conflict, "the parent changed")))
+                })
             }
-        }
+        };
+        running.pass.answer(answer);
         Ok(true)
     }
 
@@ -297,9 +328,9 @@ fn later_wave_waits_until_the_earlier_one_is_ready() {
     let mut world = World::new(vec![foo("slow", &[]), map("later", &[("apply-order", "1")])]);
     let report = world.apply();
     assert_eq!(effects(&report), ["slow created", "later none"]);
-    let stopped = report.stopped.unwrap();
+    let stopped = report.why_stopped().unwrap();
     assert!(stopped.starts_with("wave 0: Foo.example.io team/slow: "), "{stopped}");
-    assert_eq!(world.apply().stopped, Some(stopped));
+    assert_eq!(world.apply().why_stopped(), Some(stopped));
     world.writes();
     ready(&mut world, "slow");
     assert_eq!(world.apply().stopped, None);

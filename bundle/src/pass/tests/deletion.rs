@@ -15,7 +15,7 @@ fn deletion_goes_by_delete_order_and_waits_for_what_is_held() {
     let report = world.pass(Intent::Delete).unwrap();
     assert_eq!(world.writes(), ["delete first", "disown kept"]);
     let held = "deletion wave 0: ConfigMap team/first is still there, held by the finalizer example.io/hold";
-    assert_eq!(report.stopped.as_deref(), Some(held));
+    assert_eq!(report.why_stopped().as_deref(), Some(held));
     world.store.remove("first");
     assert_eq!(world.pass(Intent::Delete).unwrap().stopped, None);
     assert_eq!(world.writes(), ["delete last"]);
@@ -69,15 +69,15 @@ fn deletion_waits_for_what_would_go_with_it() {
     let report = world.pass(Intent::Delete).unwrap();
     let expected =
         "deletion guard: Bar.example.io somebody/x is not of this bundle; the deletion waits until it is gone";
-    assert_eq!((report.stopped.as_deref(), report.blocked_by), (Some(expected), Some(bar)));
+    assert_eq!((report.why_stopped().as_deref(), report.blocked_by()), (Some(expected), Some(&bar)));
     assert!(world.writes().is_empty());
 
     world.found = BTreeMap::from([("space".to_owned(), of_others(GroupKind::new("", "ConfigMap"), "space"))]);
     let report = world.pass(Intent::Delete).unwrap();
     let expected =
         "deletion wave 0, namespaces: ConfigMap space/x is not of this bundle; the deletion waits until it is gone";
-    assert_eq!(report.stopped.as_deref(), Some(expected));
-    assert_eq!(report.blocked_by.map(|it| it.kind), Some(GroupKind::new("", "ConfigMap")));
+    assert_eq!(report.why_stopped().as_deref(), Some(expected));
+    assert_eq!(report.blocked_by().map(|it| it.kind.clone()), Some(GroupKind::new("", "ConfigMap")));
     assert_eq!(world.writes(), ["delete bars.example.io", "delete a"]);
 
     world.found.clear();
@@ -125,7 +125,7 @@ fn type_or_namespace_does_not_leave_before_what_is_in_it() {
         ),
     ] {
         world.manifests = left;
-        let stopped = world.apply().stopped.unwrap();
+        let stopped = world.apply().why_stopped().unwrap();
         assert!(stopped.starts_with(expected), "{stopped}");
         assert!(world.writes().is_empty());
     }
@@ -167,7 +167,7 @@ fn member_that_lost_a_mark_stops_the_pass_and_is_named() {
         world.manifests.remove(0);
         world.writes();
         for intent in [Intent::Apply, Intent::Delete] {
-            let stopped = world.pass(intent).unwrap().stopped.unwrap();
+            let stopped = world.pass(intent).unwrap().why_stopped().unwrap();
             assert!(stopped.starts_with(&format!("ConfigMap team/a has lost `{key}`")), "{stopped}");
             assert!(world.writes().is_empty());
         }
@@ -181,7 +181,7 @@ fn disowning_takes_the_other_marks_off_a_member_that_lost_one() {
         world.apply();
         world.store.change("a", &json!({ "metadata": { part: { key: null } } }));
         let report = world.pass(Intent::Disown).unwrap();
-        assert_eq!((report.stopped.as_deref(), effects(&report)), (None, vec!["a disowned".to_owned()]), "{key}");
+        assert_eq!((report.why_stopped().as_deref(), effects(&report)), (None, vec!["a disowned".to_owned()]), "{key}");
         assert_eq!(world.store.object("a")["metadata"]["labels"], json!({}), "{key}");
     }
 }
@@ -204,8 +204,8 @@ fn disowning_leaves_what_is_of_others_and_what_is_on_its_way_out() {
     let mut running = world.read(Intent::Disown);
     while world.step(&mut running).unwrap() {}
     let left = ["anothers", "going", "lost"].map(|name| Version::new(world.store.object(name).clone()));
-    running.session.found_again(vec![Observation::Found(left.to_vec())]);
-    assert_eq!(running.session.into_report().stopped, None);
+    running.pass.set.found_again(vec![Observation::Found(left.to_vec())]);
+    assert_eq!(running.report().stopped, None);
     assert_eq!(*world.store.object("anothers"), before);
 }
 
@@ -217,7 +217,7 @@ fn instance_that_is_to_stay_keeps_its_type_and_everything_else() {
     establish(&mut world);
     assert_eq!(world.apply().stopped, None);
     world.writes();
-    let stopped = world.pass(Intent::Delete).unwrap().stopped.unwrap();
+    let stopped = world.pass(Intent::Delete).unwrap().why_stopped().unwrap();
     let type_name = "CustomResourceDefinition.apiextensions.k8s.io bars.example.io";
     let expected =
         format!("deletion guard: Bar.example.io team/kept is to stay, but would go with {type_name}; write ");
@@ -225,7 +225,7 @@ fn instance_that_is_to_stay_keeps_its_type_and_everything_else() {
     assert!(world.writes().is_empty());
     // So it is, too, if both leave the manifests. Their stages leave the parent.
     let all = std::mem::replace(&mut world.manifests, vec![map("a", &[])]);
-    let stopped = world.apply().stopped.unwrap();
+    let stopped = world.apply().why_stopped().unwrap();
     assert!(stopped.starts_with(&expected), "{stopped}");
     assert_eq!(world.writes(), ["update monitoring"]);
     world.manifests = all;
@@ -249,7 +249,7 @@ fn what_serves_a_type_goes_once_the_type_is_gone() {
     world.apply();
     world.writes();
     world.store.hold("bars.example.io");
-    let stopped = world.pass(Intent::Delete).unwrap().stopped.unwrap();
+    let stopped = world.pass(Intent::Delete).unwrap().why_stopped().unwrap();
     assert!(stopped.starts_with("deletion wave 0, types: "), "{stopped}");
     assert_eq!(world.writes(), ["delete bars.example.io"]);
     world.store.remove("bars.example.io");
@@ -280,7 +280,7 @@ fn api_service_leaves_alone_while_that_of_another_version_stays() {
     assert!(writes.contains(&"delete v1beta1.example.io".to_owned()), "{writes:?}");
     assert!(world.inspected.is_empty(), "{:?}", world.inspected);
     world.manifests = vec![bar()];
-    let stopped = world.apply().stopped.unwrap();
+    let stopped = world.apply().why_stopped().unwrap();
     assert!(stopped.contains("APIService.apiregistration.k8s.io v1.example.io has left the manifests"), "{stopped}");
 }
 
@@ -308,7 +308,7 @@ fn member_that_a_person_disowned_is_left_alone() {
     world.manifests[0]["data"]["k"] = json!("w");
     let report = world.apply();
     assert_eq!(effects(&report), ["a failed"]);
-    assert!(report.stopped.unwrap().contains("nobody: it was disowned"));
+    assert!(report.why_stopped().unwrap().contains("nobody: it was disowned"));
     world.pass(Intent::Delete).unwrap();
     assert!(world.store.names().contains(&"a"));
 }
@@ -358,7 +358,7 @@ fn pass_of_an_older_event_does_not_take_a_policy_back() {
     let mut running = world.read(Intent::Apply);
     running.parent = old;
     world.writes();
-    let stopped = world.finish(running).unwrap().stopped.unwrap();
+    let stopped = world.finish(running).unwrap().why_stopped().unwrap();
     assert!(stopped.ends_with("was written for a newer generation than the event's, 1"), "{stopped}");
     assert!(world.writes().is_empty());
 }
@@ -370,7 +370,7 @@ fn object_whose_policy_of_deletion_somebody_removed_is_kept_and_named() {
     world.store.change("a", &json!({ "metadata": { "annotations": { keys::DELETION: null } } }));
     let report = world.pass(Intent::Delete).unwrap();
     assert_eq!(effects(&report), ["a failed", "b deleted"]);
-    let stopped = report.stopped.unwrap();
+    let stopped = report.why_stopped().unwrap();
     assert!(stopped.contains("write `delete,0,ConfigMap team/a` there to have it deleted"), "{stopped}");
     // Disowning deletes nothing, and needs no policy.
     assert_eq!(world.pass(Intent::Disown).unwrap().stopped, None);
@@ -382,16 +382,23 @@ fn inspection_that_fails_or_is_not_answered_keeps_everything() {
     world.apply();
     establish(&mut world);
     world.apply();
-    let failure = Failure::new(FailReason::Forbidden, "no");
-    for (found, expected) in
-        [(vec![Err(failure)], "deletion guard: no"), (vec![], "deletion guard: it is not known what would go")]
-    {
-        let mut session = world.begin(Intent::Delete);
-        assert_eq!(session.go_on(), Next::AskSiblings);
-        session.know_siblings(Siblings::default());
-        assert!(matches!(session.go_on(), Next::Inspect(_)));
-        session.inspected(found);
-        assert_eq!(session.go_on(), Next::Done);
-        assert_eq!(session.into_report().stopped.as_deref(), Some(expected));
+    let failure = WriteError {
+        kind: WriteErrorKind::Forbidden,
+        call: "inspect".to_owned(),
+        status: Some(403),
+        message: "no".to_owned(),
+    };
+    for (found, expected) in [
+        (vec![Err(failure)], "deletion guard: failed to inspect: no (HTTP 403)"),
+        (vec![], "deletion guard: it is not known what would go"),
+    ] {
+        let mut running = world.read(Intent::Delete);
+        assert_eq!(running.next(), Some(Need::Siblings));
+        running.pass.answer(Answer::Siblings(Siblings::default()));
+        assert!(matches!(running.next(), Some(Need::Request(Request::Inspect(..)))));
+        running.pass.answer(Answer::Response(Response::Inspected(found)));
+        assert_eq!(running.next(), None);
+        let stopped = running.report().why_stopped().unwrap();
+        assert!(stopped.starts_with(expected), "{stopped}");
     }
 }

@@ -7,24 +7,25 @@ use lifecycle_objects::failure::Failure;
 use lifecycle_objects::write::{Command, Executed, WriteErrorKind};
 use serde_json::json;
 
-use super::{Asked, Session};
+use super::set::Set;
+use super::work::{Asked, Work};
 use crate::table::Decision;
 
-impl Session<'_> {
+impl Work {
     /// The creations of namespaces that members lacked. They are no members: they stay when the bundle goes.
-    pub(super) fn missing_namespaces(&mut self) -> Vec<Command> {
+    pub(super) fn missing_namespaces(&mut self, set: &Set<'_>) -> Vec<Command> {
         let missing = std::mem::take(&mut self.missing).into_iter();
         missing
             .map(|name| {
                 let desired = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
                 self.asked.push(Asked::Namespace(name));
-                Command::Create { destination: self.setting.destination.clone(), desired }
+                Command::Create { destination: set.setting.destination.clone(), desired }
             })
             .collect()
     }
 
-    /// Takes the answers to the commands of [`Next::Send`](super::Next::Send), in the same order.
-    pub fn record(&mut self, answers: Vec<Executed>) {
+    /// Takes the answers to the commands, in the same order.
+    pub(super) fn record(&mut self, set: &mut Set<'_>, answers: Vec<Executed>) {
         let asked = std::mem::take(&mut self.asked);
         for (asked, executed) in asked.into_iter().zip(answers) {
             match asked {
@@ -33,37 +34,44 @@ impl Session<'_> {
                         if let Executed::Failed(error) = &executed { Some(Failure::from(error)) } else { None };
                     self.tried.insert(name, failure);
                 }
-                Asked::Member(index) => self.record_one(index, executed),
+                Asked::Member(index) => self.record_one(set, index, executed),
             }
         }
     }
 
-    fn record_one(&mut self, index: usize, executed: Executed) {
-        let executed = match self.lacks_namespace(index, &executed).map(|name| (self.tried.get(&name), name)) {
+    fn record_one(&mut self, set: &mut Set<'_>, index: usize, executed: Executed) {
+        let executed = match set.lacks_namespace(index, &executed).map(|name| (self.tried.get(&name), name)) {
             Some((None, name)) => {
                 self.missing.insert(name);
                 self.decided.remove(&index);
                 return;
             }
             Some((Some(Some(failure)), _)) => {
-                self.members[index].fail(failure.clone());
+                set.all[index].fail(failure.clone());
                 return;
             }
             Some((Some(None), _)) | None => executed,
         };
-        let (setting, siblings) = (&self.setting, self.siblings.as_ref());
-        let member = &mut self.members[index];
-        if member.record(executed, |holder| setting.owner_of(holder, siblings)) {
+        if set.record(index, executed) {
             self.decided.remove(&index);
-            // Another bundle of the task may have given the object up.
-            self.asks_siblings |=
-                siblings.is_none() && member.holder().is_some_and(|it| setting.sibling_of(it).is_some());
+            let may_be_given_up = set.all[index].holder().is_some_and(|it| set.setting.sibling_of(it).is_some());
+            if may_be_given_up {
+                set.want_siblings();
+            }
         }
+    }
+}
+
+impl Set<'_> {
+    /// Takes the answer to a member's command. Returns whether the member has to be decided about once more.
+    fn record(&mut self, index: usize, executed: Executed) -> bool {
+        let Self { setting, others, all, .. } = self;
+        all[index].record(executed, |holder| setting.owner_of(holder, others.known()))
     }
 
     /// The namespace without which a member could not be created, if the bundle may create it.
     fn lacks_namespace(&self, index: usize, executed: &Executed) -> Option<String> {
-        let member = &self.members[index];
+        let member = &self.all[index];
         let is_creation = matches!(member.verdict, Some((_, Decision::Create)));
         let namespace = member.identity.namespace.as_ref()?;
         // A kind that the server does not serve is not found either.
@@ -71,7 +79,7 @@ impl Session<'_> {
         let is_missing = matches!(executed, Executed::Failed(error)
             if error.kind == WriteErrorKind::NotFound && error.message.contains(&says_so));
         let is_rendered =
-            || self.members.iter().any(|other| other.identity.kind.is_namespace() && other.identity.name == *namespace);
+            || self.all.iter().any(|other| other.identity.kind.is_namespace() && other.identity.name == *namespace);
         let may_create = is_creation && is_missing && self.setting.creates_namespaces && !is_rendered();
         may_create.then(|| namespace.clone())
     }

@@ -271,13 +271,14 @@ impl Model {
 
     /// The wanted objects with their waves, and whether they were ready before a pass: as members, or because they have served.
     fn ready_before(&self, before: &[Value]) -> Result<Vec<(usize, i16, bool)>> {
-        let parent = Parent::read(self.world.parent().as_ref(), PARENT.0, Generation(self.world.generation));
-        let parent = parent.map_err(|failure| anyhow::anyhow!("{failure}"))?;
+        let stored = self.world.parent().as_ref().map(parent::read).transpose();
+        let stored = stored.map_err(|failure| anyhow::anyhow!("{failure}"))?;
+        let memory = Remembering::new(stored, PARENT.0, Generation(self.world.generation));
         let wanted = (0..self.shapes.len()).filter(|place| self.is_wanted[*place]);
         let state = |place: usize| {
             let rendered = prepare(vec![self.manifest(place)], &self.world.setting());
             let rendered = rendered.map_err(|faults| anyhow::anyhow!("{faults:?}"))?.remove(0);
-            let has_served = parent.is_completed(&rendered.identity, &rendered.digest);
+            let has_served = memory.is_completed(&rendered.identity, &rendered.digest);
             let live = before.iter().find(|object| object["metadata"]["name"] == name(place));
             let is_ready = live.is_some_and(|object| self.is_member(object) && self.says_ready(place, object));
             Ok((place, self.shapes[place].apply_order, is_ready || has_served))

@@ -11,7 +11,7 @@ fn name_that_somebody_elses_terminating_object_holds_keeps_the_next_wave_waiting
     world.store.put(json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": held }));
     let report = world.apply();
     assert_eq!(effects(&report), ["a none", "later none"]);
-    let stopped = report.stopped.unwrap();
+    let stopped = report.why_stopped().unwrap();
     assert_eq!(stopped, "wave 0: ConfigMap team/a: it is on its way out");
 }
 
@@ -39,23 +39,47 @@ fn older_event_writes_nothing_once_a_newer_one_has_written() {
     world.writes();
     world.generation = 1;
     world.manifests[0]["data"]["k"] = json!("old");
-    let stopped = world.apply().stopped.unwrap();
+    let stopped = world.apply().why_stopped().unwrap();
     assert_eq!(stopped, "ConfigMap team/a was written for a newer generation than the event's, 1");
     assert!(world.writes().is_empty());
 }
 
 #[test]
 fn kind_that_could_not_be_listed_is_not_forgotten() {
-    let mut world = World::new(vec![map("a", &[]), foo("b", &[])]);
+    // The bundle itself has the kind served, and may have to repair its server.
+    let mut service = object("apiregistration.k8s.io/v1", "APIService", "v1.example.io", &[]);
+    service["spec"] = json!({ "group": "example.io", "version": "v1" });
+    let mut world = World::new(vec![service, map("a", &[]), foo("b", &[])]);
+    world.apply();
+    let available = json!({ "conditions": [{ "type": "Available", "status": "True" }] });
+    world.store.change("v1.example.io", &json!({ "status": available }));
     world.apply();
     ready(&mut world, "b");
     // The object leaves the manifests just while nobody can say whether it is there.
     world.manifests.pop();
     world.unlisted = Some("Foo");
-    let stopped = world.apply().stopped.unwrap();
+    let stopped = world.apply().why_stopped().unwrap();
     assert!(stopped.contains("Foo.example.io could not be listed: it is not served"), "{stopped}");
     world.unlisted = None;
-    assert_eq!(effects(&world.apply()), ["a none", "b deleted"]);
+    assert_eq!(effects(&world.apply()), ["v1.example.io none", "a none", "b deleted"]);
+}
+
+#[test]
+fn members_that_cannot_be_listed_fail_the_bundle_before_anything_is_written() {
+    let mut world = World::new(vec![map("a", &[])]);
+    world.apply();
+    world.writes();
+    world.unlisted = Some("ConfigMap");
+    let mut running = world.read(Intent::Apply);
+    assert_eq!(running.next(), None);
+    let failure = running.pass.report().unwrap_err();
+    assert!(
+        failure
+            .message
+            .starts_with("failed to list the bundle's objects of the kind v1, Kind=ConfigMap: it is not served"),
+        "{failure}"
+    );
+    assert!(world.writes().is_empty());
 }
 
 #[test]
@@ -76,7 +100,7 @@ fn refused_write_is_named_before_an_object_that_is_not_ready() {
     world.manifests[1]["data"]["k"] = json!("w");
     world.store.refuse.push("update refused".to_owned());
     let report = world.apply();
-    let stopped = report.stopped.clone().unwrap();
+    let stopped = report.why_stopped().unwrap();
     assert!(stopped.starts_with("wave 0: ConfigMap team/refused: "), "{stopped}");
     assert!(report.failure().unwrap().message.starts_with("wave 0: ConfigMap team/refused: "));
 }
@@ -159,7 +183,7 @@ fn two_passes_at_the_same_time_run_an_object_that_serves_once_only_once() {
     world.writes();
     let report = world.finish(late).unwrap();
     assert_eq!(world.writes(), ["update monitoring"]);
-    assert_eq!(report.stopped.as_deref(), Some("the parent: the parent changed"));
+    assert_eq!(report.why_stopped().as_deref(), Some("the parent: the parent changed"));
     assert_eq!(effects(&report), ["once none", "a none"]);
 }
 
@@ -169,19 +193,12 @@ fn objects_of_one_priority_are_written_before_those_of_the_next() {
     let role =
         json!({ "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": { "name": "role" } });
     let mut world = World::new(vec![object("apps/v1", "Deployment", "d", &[]), map("a", &[]), role, space]);
-    let mut session = world.begin(Intent::Apply);
+    let mut running = world.read(Intent::Apply);
     let mut batches = Vec::new();
-    loop {
-        match session.go_on() {
-            Next::Send(commands) => {
-                batches.push(commands.len());
-                let answers = commands.into_iter().map(|command| world.execute(command).unwrap()).collect();
-                session.record(answers);
-            }
-            Next::WriteParent => session.parent_written(Ok(())),
-            Next::AskSiblings | Next::Inspect(_) | Next::Done => break,
-        }
-    }
+    running.drive(|commands| {
+        batches.push(commands.len());
+        commands.into_iter().map(|command| world.execute(command).unwrap()).collect()
+    });
     assert_eq!(batches, [1, 1, 1, 1]);
     assert_eq!(world.writes(), ["create space", "create role", "create a", "create d"]);
 }
@@ -194,7 +211,7 @@ fn failure_keeps_what_may_need_it_from_being_written() {
     world.store.refuse.push("create role".to_owned());
     let report = world.apply();
     assert_eq!(effects(&report), ["d none", "role failed"]);
-    assert!(report.stopped.unwrap().starts_with("wave 0: ClusterRole.rbac.authorization.k8s.io role: "));
+    assert!(report.why_stopped().unwrap().starts_with("wave 0: ClusterRole.rbac.authorization.k8s.io role: "));
 }
 
 #[test]
@@ -202,22 +219,16 @@ fn object_that_somebody_creates_again_and_again_is_left_after_one_try() {
     let mut world = World::new(vec![map("a", &[("update-policy", "recreate")])]);
     world.apply();
     world.manifests[0]["data"]["k"] = json!("w");
-    let mut session = world.begin(Intent::Apply);
+    let mut running = world.read(Intent::Apply);
     let holder = || world.store.object("a").clone();
     let taken = |object: Value| Executed::DeletedNotCreated(NotCreated::NameTaken(Some(object)));
     let mut tries = 0;
-    loop {
-        match session.go_on() {
-            Next::Send(_) => {
-                tries += 1;
-                session.record(vec![taken(holder())]);
-            }
-            Next::WriteParent => session.parent_written(Ok(())),
-            Next::AskSiblings | Next::Inspect(_) | Next::Done => break,
-        }
-    }
+    running.drive(|_| {
+        tries += 1;
+        vec![taken(holder())]
+    });
     assert_eq!(tries, 2);
-    assert!(session.into_report().stopped.unwrap().contains("is created by somebody else as soon as it is gone"));
+    assert!(running.report().why_stopped().unwrap().contains("is created by somebody else as soon as it is gone"));
 }
 
 #[test]
@@ -251,24 +262,17 @@ fn namespace_that_members_lack_is_created_once_and_stays() {
     ] {
         let setting = Setting { creates_namespaces: creates, ..world.setting() };
         let rendered = prepare(world.manifests.clone(), &setting).unwrap();
-        let parent = Parent::read(None, PARENT.0, Generation(1)).unwrap();
-        let mut session = Session::new(setting, Intent::Apply, rendered, FoundMembers::default(), parent);
+        let mut running =
+            world.begin(Beginning { setting, intent: Intent::Apply, rendered, memory: None, is_last: false }, None);
         let mut batches = Vec::new();
-        loop {
-            match session.go_on() {
-                Next::Send(commands) => {
-                    let is_namespace =
-                        matches!(&commands[0], Command::Create { desired, .. } if desired["kind"] == "Namespace");
-                    batches.push(commands.len());
-                    let answers = commands.iter().map(|_| if is_namespace { answer.clone() } else { not_found() });
-                    session.record(answers.collect());
-                }
-                Next::WriteParent => session.parent_written(Ok(())),
-                Next::AskSiblings | Next::Inspect(_) | Next::Done => break,
-            }
-        }
+        running.drive(|commands| {
+            let is_namespace =
+                matches!(&commands[0], Command::Create { desired, .. } if desired["kind"] == "Namespace");
+            batches.push(commands.len());
+            commands.iter().map(|_| if is_namespace { answer.clone() } else { not_found() }).collect()
+        });
         assert_eq!(batches, expected);
-        assert!(session.into_report().failure().is_some());
+        assert!(running.report().failure().is_some());
     }
 }
 
@@ -325,11 +329,11 @@ fn member_whose_namespace_is_being_deleted_waits_and_says_so_before_what_is_not_
     world.store.terminating_namespaces = vec!["space".to_owned()];
     let report = world.apply();
     let why = "wave 0: Foo.example.io space/inner: namespace space is being deleted, and takes no new objects until it is gone";
-    assert_eq!((report.stopped.as_deref(), report.failure()), (Some(why), None));
+    assert_eq!((report.why_stopped().as_deref(), report.failure()), (Some(why), None));
     assert!(!report.is_applied());
     assert_eq!(world.writes(), ["create monitoring", "create slow", "create inner"]);
     world.store.terminating_namespaces.clear();
-    assert!(world.apply().stopped.unwrap().contains("Foo.example.io team/slow"));
+    assert!(world.apply().why_stopped().unwrap().contains("Foo.example.io team/slow"));
     assert!(world.writes().contains(&"create inner".to_owned()));
 
     let mut world = World::new(vec![in_space(map("inner", &[])), foo("needs-it", &[])]);
@@ -343,23 +347,15 @@ fn object_that_was_deleted_for_its_recreation_waits_for_its_namespace() {
     let mut world = World::new(vec![map("inner", &[("update-policy", "recreate")])]);
     world.apply();
     world.manifests[0]["data"]["k"] = json!("another");
-    let mut session = world.begin(Intent::Apply);
+    let mut running = world.read(Intent::Apply);
     let gone = WriteError {
         kind: WriteErrorKind::NamespaceTerminating,
         call: "create ConfigMap team/inner".to_owned(),
         status: Some(403),
         message: "no".to_owned(),
     };
-    loop {
-        match session.go_on() {
-            Next::Send(_) => {
-                session.record(vec![Executed::DeletedNotCreated(NotCreated::Failed(gone.clone()))]);
-            }
-            Next::WriteParent => session.parent_written(Ok(())),
-            Next::AskSiblings | Next::Inspect(_) | Next::Done => break,
-        }
-    }
-    let report = session.into_report();
+    running.drive(|_| vec![Executed::DeletedNotCreated(NotCreated::Failed(gone.clone()))]);
+    let report = running.report();
     assert_eq!((report.failure(), report.objects[0].effect.as_str(), report.has_members()), (None, "deleted", false));
-    assert!(report.stopped.unwrap().contains("namespace team is being deleted"));
+    assert!(report.why_stopped().unwrap().contains("namespace team is being deleted"));
 }
