@@ -76,6 +76,17 @@ impl Refusal {
             })
     }
 
+    /// Whether the server answers that the namespace of `object` does not exist. Other things are not found either, such as its kind.
+    fn is_missing_namespace(&self, object: &ObjectRef) -> bool {
+        let Self::Answered(status) = self else { return false };
+        status.code == 404
+            && status.details.as_ref().is_some_and(|details| {
+                details.kind == "namespaces"
+                    && details.group.is_empty()
+                    && object.namespace.as_ref() == Some(&details.name)
+            })
+    }
+
     /// Whether the server does not serve the path, so that the cached kind is outdated.
     pub(crate) fn is_unserved_path(&self) -> bool {
         let Self::Answered(status) = self else { return false };
@@ -140,7 +151,10 @@ impl Refusal {
     }
 
     pub(crate) fn into_error(self, call: &Call<'_>) -> WriteError {
-        let kind = self.kind();
+        let kind = match self.kind() {
+            WriteErrorKind::NotFound if self.is_missing_namespace(call.object) => WriteErrorKind::NamespaceMissing,
+            kind => kind,
+        };
         match self {
             Self::Answered(status) => {
                 let code = status.code;
@@ -362,6 +376,31 @@ mod tests {
         ];
         for (name, refusal, expected) in cases {
             assert_eq!(refusal.is_missing_object(&object), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn missing_namespace_is_told_from_another_missing_thing() {
+        let namespaces = |name: &str| json!({ "name": name, "kind": "namespaces" });
+        let inside = ("v1", "Secret", Some("a"));
+        let cases = [
+            ("the object's namespace", inside, namespaces("a"), WriteErrorKind::NamespaceMissing),
+            ("another namespace", inside, namespaces("b"), WriteErrorKind::NotFound),
+            ("the object", inside, json!({ "name": "a", "kind": "secrets" }), WriteErrorKind::NotFound),
+            ("its kind", inside, Value::Null, WriteErrorKind::NotFound),
+            ("a namespace that is the object", ("v1", "Namespace", None), namespaces("a"), WriteErrorKind::NotFound),
+            (
+                "a custom kind's object",
+                ("example.com/v1", "Namespace", Some("a")),
+                json!({ "name": "a", "kind": "namespaces", "group": "example.com" }),
+                WriteErrorKind::NotFound,
+            ),
+        ];
+        for (name, (version, kind, namespace), details, expected) in cases {
+            let namespace = namespace.map(str::to_owned);
+            let object = ObjectRef { kind: GroupVersionKind::new(version, kind), namespace, name: "a".to_owned() };
+            let call = Call { verb: crate::call::Verb::Create, object: &object };
+            assert_eq!(refusal(404, "NotFound", details).into_error(&call).kind, expected, "{name}");
         }
     }
 

@@ -142,7 +142,7 @@ impl From<WriteErrorKind> for FailReason {
     fn from(kind: WriteErrorKind) -> Self {
         match kind {
             // Only a list can expire, and a failed read leaves its objects unread whatever its kind.
-            WriteErrorKind::Expired | WriteErrorKind::NotFound => Self::NotFound,
+            WriteErrorKind::Expired | WriteErrorKind::NotFound | WriteErrorKind::NamespaceMissing => Self::NotFound,
             WriteErrorKind::AlreadyExists => Self::NameTaken,
             WriteErrorKind::Conflict => Self::Conflict,
             WriteErrorKind::Invalid => Self::Invalid,

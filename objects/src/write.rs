@@ -243,9 +243,11 @@ const TAKING_OTHERS_ALONG: [&str; 3] = ["CustomResourceDefinition", "Namespace",
 /// The kinds of failure that lead to different decisions or reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WriteErrorKind {
-    /// 404: the server does not serve the path or the kind, or the namespace does not exist. An absent object is no error: its read
-    /// finds nothing, and its deletion succeeds.
+    /// 404: the server does not serve the path or the kind. An absent object is no error: its read finds nothing, and its deletion
+    /// succeeds.
     NotFound,
+    /// 404: the namespace of the object does not exist.
+    NamespaceMissing,
     /// 410: the list's continue token expired; the caller must list again from the first page.
     Expired,
     /// 409 with the reason `AlreadyExists`: an object of this name exists.
@@ -276,7 +278,7 @@ impl WriteErrorKind {
     #[must_use]
     pub fn cure(self) -> &'static str {
         match self {
-            Self::NotFound | Self::Expired => {
+            Self::NotFound | Self::NamespaceMissing | Self::Expired => {
                 "if somebody deleted it, the next event decides anew; else install the definition of its kind, or create its namespace"
             }
             Self::AlreadyExists => "rename it, or delete the object that has its name",

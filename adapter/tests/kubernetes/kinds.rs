@@ -70,7 +70,7 @@ async fn forbidden_missing_namespace_and_cluster_scope_are_distinguished() -> Re
     let mut homeless = world.map("none", json!({}));
     homeless["metadata"]["namespace"] = json!(unique("missing"));
     let refused = world.create(&homeless).await;
-    assert_eq!(refusal(refused)?, (WriteErrorKind::NotFound, Some(404)));
+    assert_eq!(refusal(refused)?, (WriteErrorKind::NamespaceMissing, Some(404)));
 
     let cluster_scoped = world.query("v1", "Namespace", QueryBy::Name(world.namespace.name().to_owned()));
     assert_eq!(world.transport.find(&cluster_scoped).await?.len(), 1, "the query's namespace is ignored");

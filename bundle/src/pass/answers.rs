@@ -74,10 +74,7 @@ impl Set<'_> {
         let member = &self.all[index];
         let is_creation = matches!(member.verdict, Some((_, Decision::Create)));
         let namespace = member.identity.namespace.as_ref()?;
-        // A kind that the server does not serve is not found either.
-        let says_so = format!("namespaces \"{namespace}\" not found");
-        let is_missing = matches!(executed, Executed::Failed(error)
-            if error.kind == WriteErrorKind::NotFound && error.message.contains(&says_so));
+        let is_missing = matches!(executed, Executed::Failed(error) if error.kind == WriteErrorKind::NamespaceMissing);
         let is_rendered =
             || self.all.iter().any(|other| other.identity.kind.is_namespace() && other.identity.name == *namespace);
         let may_create = is_creation && is_missing && self.setting.creates_namespaces && !is_rendered();

@@ -101,6 +101,7 @@ impl Outcome {
                 Self::Uncertain(error)
             }
             WriteErrorKind::NotFound
+            | WriteErrorKind::NamespaceMissing
             | WriteErrorKind::AlreadyExists
             | WriteErrorKind::Expired
             | WriteErrorKind::Invalid

@@ -243,7 +243,7 @@ fn namespace_that_members_lack_is_created_once_and_stays() {
     let world = World::new(vec![inner, other]);
     let not_found = || {
         Executed::Failed(WriteError {
-            kind: WriteErrorKind::NotFound,
+            kind: WriteErrorKind::NamespaceMissing,
             call: "create ConfigMap space/inner".to_owned(),
             status: Some(404),
             message: "namespaces \"space\" not found".to_owned(),
