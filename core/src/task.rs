@@ -7,22 +7,23 @@ pub mod compile;
 pub mod spec;
 pub mod types;
 
+mod known;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::SignedDuration;
 use lifecycle_bundle::draft::Draft;
-use lifecycle_bundle::order::webhooks::ServiceName;
-use lifecycle_bundle::policy::{Policies, Settings};
+use lifecycle_bundle::policy::Policies;
 use lifecycle_language::cel::Expression;
 use lifecycle_language::template::{Template, Tree};
 use lifecycle_objects::id::GroupVersionKind;
-use lifecycle_objects::identity::Identity;
 use lifecycle_objects::type_pattern::TypePattern;
 use lifecycle_objects::write::PropagationPolicy;
 use serde_json::Value;
 
+pub use self::known::{KnownObject, Origin};
 use crate::api_call::ApiCall;
 use crate::bundle::ready::Rules;
 
@@ -269,32 +270,6 @@ pub struct Bundle {
     pub ready: Rules,
     /// The prefix of the annotations that set the policies of single objects.
     pub prefix: String,
-}
-
-/// An object of a bundle whose handling no event decides; its name may hold a template.
-#[derive(Debug)]
-pub struct KnownObject {
-    /// What makes it the object that it is.
-    pub identity: Identity,
-    /// What its annotations say, the bundle's policies where they say nothing.
-    pub settings: Settings,
-    /// The types that it introduces; none for an object that is no definition of types.
-    pub introduces: Option<TypePattern>,
-    /// The services that its webhooks call.
-    pub calls: BTreeSet<ServiceName>,
-    /// The namespace that the manifest writes although the kind has none.
-    pub dropped_namespace: Option<String>,
-    /// Where its author wrote it.
-    pub origin: Origin,
-}
-
-/// Where an object of a bundle is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Origin {
-    /// The place of the manifest in the bundle's list.
-    pub manifest: usize,
-    /// The line of a manifest that is text, from 1, at which the object's document begins.
-    pub line: Option<usize>,
 }
 
 impl Bundle {
