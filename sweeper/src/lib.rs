@@ -8,6 +8,7 @@
 
 pub mod act;
 pub mod api;
+pub mod approval;
 pub mod args;
 pub mod audit;
 pub mod commands;

@@ -13,6 +13,7 @@ use tokio::time::Instant;
 
 use crate::act::{Deleter, Outcome, Outcomes, Refused};
 use crate::api::Api;
+use crate::approval::{approval_of, approve_command};
 use crate::audit::Audit;
 use crate::config::Config;
 use crate::evidence::PlanEvidence;
@@ -160,20 +161,6 @@ impl<O: Objects, A: Api> Sweeper<O, A> {
         }
         (result, outcomes)
     }
-}
-
-/// The hash of the plan that a person may approve, if the pass holds one.
-#[must_use]
-pub fn approval_of(survey: &Survey) -> Option<&str> {
-    let plan = &survey.plan;
-    let is_held = survey.release == Release::Held && !plan.objects().is_empty();
-    (is_held && plan.holds().iter().all(Hold::is_approvable)).then(|| plan.hash())
-}
-
-/// The command by which a person approves a plan.
-#[must_use]
-pub fn approve_command(plan: &str) -> String {
-    format!("sweeper approve {plan}")
 }
 
 fn log(survey: Option<&Survey>, result: PassResult, duration: Duration) {

@@ -21,11 +21,11 @@ use lifecycle_service::servers::Page;
 use serde_json::{Value, json};
 
 use crate::act::{Attempt, Outcomes};
+use crate::approval::{approval_of, approve_command};
 use crate::audit;
 use crate::config::Config;
 use crate::leader::Leadership;
 use crate::metrics::PassResult;
-use crate::pass::{approval_of, approve_command};
 use crate::report;
 use crate::survey::Survey;
 

@@ -13,9 +13,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::act::{Outcome, Outcomes};
+use crate::approval::approve_command;
 use crate::config::Config;
 use crate::metrics::kind_label;
-use crate::pass::approve_command;
 use crate::survey::Survey;
 
 /// Why an object is due.
