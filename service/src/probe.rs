@@ -1,31 +1,26 @@
 //! The command `probe URL` of every program: asks a server for its health, in images without a shell and without curl.
 //!
-//! In: a URL such as `http://127.0.0.1:8080/readyz`. Out: the answer's body on standard output, and exit code 0 if its status is
-//! a success. Fails: if the URL is no `http://` URL, or if no answer arrives in a few seconds.
+//! In: a URL such as `http://127.0.0.1:8080/readyz`. Out: whether the answer's status is a success, and its body. Fails: if the URL is
+//! no `http://` URL, or if no answer arrives in a few seconds.
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpStream, ToSocketAddrs as _};
-use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use axum::http::Uri;
-
-use crate::program::print;
 
 /// Limits the connection, and each read and write: the answer is the server's own state, which it knows at once.
 const LIMIT: Duration = Duration::from_secs(3);
 /// The most bytes of an answer; more than any page of health has.
 const LENGTH: u64 = 64 << 10;
 
-/// Asks, prints what was answered, and tells by the exit code whether it is good.
-pub(crate) fn run(url: &str) -> Result<ExitCode> {
-    let (is_success, body) = ask(url).with_context(|| format!("`{url}` does not answer"))?;
-    print(&format!("{body}\n"))?;
-    Ok(if is_success { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+/// Asks, and returns whether the answer is good, with its body.
+pub(crate) fn ask(url: &str) -> Result<(bool, String)> {
+    answer(url).with_context(|| format!("`{url}` does not answer"))
 }
 
-fn ask(url: &str) -> Result<(bool, String)> {
+fn answer(url: &str) -> Result<(bool, String)> {
     let uri: Uri = url.parse()?;
     let authority = uri.authority().filter(|_| uri.scheme_str() == Some("http")).context("it is no http:// URL")?;
     let host = authority.host().trim_matches(['[', ']']);
@@ -74,7 +69,7 @@ mod tests {
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let closed = format!("http://127.0.0.1:{port}/");
         for (url, expected) in [("/readyz", "no http:// URL"), ("https://a/", "no http:// URL"), (&closed, "refused")] {
-            let error = format!("{:#}", run(url).unwrap_err());
+            let error = format!("{:#}", ask(url).unwrap_err());
             assert!(error.contains(expected), "{error}");
         }
     }

@@ -4,24 +4,21 @@
 //! Help goes to standard output. Errors go to standard error, with their causes, and result in the exit code
 //! 1. Every program also has the command `probe URL`, which [`run`] handles itself.
 
-use std::collections::BTreeMap;
 use std::env::ArgsOs;
 use std::ffi::OsString;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
+pub use lifecycle_config::settings::Environment;
 use lifecycle_errors::Chain;
 
-use crate::probe;
-
-/// The environment variables of the process, as a value.
-///
-/// Only [`run`] reads the real ones; the exception is `POD_NAME`, which
-/// [`Identity::of`](crate::logging::Identity::of) reads on a host without a name.
-pub type Environment = BTreeMap<String, String>;
+use crate::probe::ask;
 
 /// Parses the arguments and executes the command. Variables that are not Unicode are ignored.
+///
+/// Only this function reads the environment of the process; the exception is `POD_NAME`, which
+/// [`Identity::of`](crate::logging::Identity::of) reads on a host without a name.
 ///
 /// The command `probe URL` is not in the program's help, because it is for the health checks of containers.
 pub fn run<I>(
@@ -29,7 +26,7 @@ pub fn run<I>(
     command: impl FnOnce(I, Environment) -> anyhow::Result<ExitCode>,
 ) -> ExitCode {
     if let Some(url) = url_to_probe(std::env::args_os().skip(1)) {
-        return exit_code(probe::run(&url));
+        return exit_code(probe(&url));
     }
     let invocation = match parse(std::env::args_os()) {
         Ok(invocation) => invocation,
@@ -48,6 +45,13 @@ pub fn run<I>(
 fn url_to_probe(mut arguments: impl Iterator<Item = OsString>) -> Option<String> {
     arguments.next().filter(|command| command == "probe")?;
     arguments.next()?.into_string().ok()
+}
+
+/// Prints what a server answers, and tells by the exit code whether the answer is good.
+fn probe(url: &str) -> anyhow::Result<ExitCode> {
+    let (is_success, body) = ask(url)?;
+    print(&format!("{body}\n"))?;
+    Ok(if is_success { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn exit_code(result: anyhow::Result<ExitCode>) -> ExitCode {
