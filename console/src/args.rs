@@ -1,63 +1,27 @@
-//! Parses the command line.
-//!
-//! In: the process's arguments. Out: an [`Invocation`]. Fails: with clap's help and error texts. Flags that set a configuration key are
-//! generated from [`CONSOLE`], so that the parser and the loader know the same flags.
+//! The command line.
 
-use std::ffi::OsString;
-
-use clap::Command;
-use lifecycle_config::settings::{Flags, arguments};
+use clap::{Command, Subcommand};
 use lifecycle_service::version::LINE;
 
-use crate::config::schema;
-use crate::config::settings::{CONSOLE, FILE};
+use crate::PROGRAM;
+use crate::config::CONFIGURATION;
 
-/// What the command line asks for.
-#[derive(Debug)]
+/// The console's own commands. The comments are the help texts.
+#[derive(Debug, Clone, Copy, Subcommand)]
 pub enum Invocation {
-    /// Serve the pages with the configuration that these flags name and change.
-    Serve(Flags),
-    /// List every diagnostic of that configuration.
-    Check(Flags),
-    /// Print the JSON Schema of the configuration.
-    Schema,
-    /// Print the version.
-    Version,
+    /// Serves the pages, probes and metrics.
+    Serve,
+    /// Lists every mistake of the configuration, with its line.
+    Check,
 }
 
-/// Parses the arguments.
-///
-/// # Errors
-/// Returns clap's error, which also carries the text of `--help` and `--version`.
-pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocation, clap::Error> {
-    let matches = command().try_get_matches_from(arguments)?;
-    Ok(match matches.subcommand() {
-        Some(("serve", matches)) => Invocation::Serve(arguments::given(&[FILE], &CONSOLE, matches)),
-        Some(("check", matches)) => Invocation::Check(arguments::given(&[FILE], &CONSOLE, matches)),
-        Some(("schema", _)) => Invocation::Schema,
-        Some(_) | None => Invocation::Version,
-    })
-}
-
-/// Describes the command line, for [`parse`] and for the test that compares it with `docs/`.
+/// Describes the command line.
 #[must_use]
 pub fn command() -> Command {
-    let schema = schema();
-    let configured = |name: &'static str, about: &'static str| {
-        let command = Command::new(name).about(about);
-        command.arg(arguments::of_file(&FILE, "The configuration file")).args(arguments::of_table(&CONSOLE, &schema))
-    };
-    Command::new("hyperfleet-console")
+    let program = Command::new(PROGRAM)
         .about("Shows a fleet in a browser: what is not reconciled, why, and what would change it")
-        .version(LINE)
-        .subcommand_required(true)
-        .arg_required_else_help(true)
-        .subcommands([
-            configured("serve", "Serves the pages, probes and metrics"),
-            configured("check", "Lists every mistake of the configuration, with its line"),
-            Command::new("schema").about("Prints the JSON Schema of the configuration"),
-            Command::new("version").about("Prints the version"),
-        ])
+        .version(LINE);
+    CONFIGURATION.command::<Invocation>(program, &["serve", "check"])
 }
 
 #[cfg(test)]

@@ -8,25 +8,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use lifecycle_config::diagnostics::Diagnostics;
-use lifecycle_config::settings::{Environment, Flags};
-use lifecycle_service::logging::{self, Identity};
+use lifecycle_service::configuration::{Environment, Flags, check};
 use lifecycle_service::metrics::{registry, write};
 use lifecycle_service::probes::Readiness;
-use lifecycle_service::program::print;
 use lifecycle_service::servers::{serve_health, serve_metrics};
-use lifecycle_service::settings::{check, log_diagnostics};
+use lifecycle_service::settings::log_diagnostics;
 use lifecycle_service::{shutdown, version};
-use tracing_subscriber::util::SubscriberInitExt as _;
 
+use crate::PROGRAM;
 use crate::args::Invocation;
-use crate::config::settings::FILE;
-use crate::config::{self, Config};
+use crate::config::{CONFIGURATION, Config};
 use crate::server;
 use crate::source::Sources;
-
-/// The name of the program in logs and metrics.
-const PROGRAM: &str = "hyperfleet-console";
 
 /// How long a shutdown waits for running answers.
 const DRAIN: Duration = Duration::from_secs(5);
@@ -35,23 +28,16 @@ const DRAIN: Duration = Duration::from_secs(5);
 ///
 /// # Errors
 /// Returns the reason why the command failed.
-pub fn run(invocation: Invocation, environment: &Environment) -> anyhow::Result<ExitCode> {
-    let load = |flags: &Flags| config::load(FILE.resolve(flags, environment).as_deref(), environment, flags);
+pub fn run(invocation: Invocation, flags: &Flags, environment: &Environment) -> anyhow::Result<ExitCode> {
+    let loaded = CONFIGURATION.load(environment, flags);
     match invocation {
-        Invocation::Serve(flags) => serve(start(load(&flags))?),
-        Invocation::Check(flags) => check(load(&flags)),
-        Invocation::Schema => print(&format!("{:#}\n", config::schema())),
-        Invocation::Version => print(&format!("{}\n", version::THIS)),
+        Invocation::Serve => {
+            let (config, warnings) = CONFIGURATION.start(loaded, "")?;
+            log_diagnostics(&warnings);
+            serve(config)
+        }
+        Invocation::Check => check(loaded),
     }
-}
-
-/// Starts the log of a configuration that loaded.
-fn start(loaded: Result<(Config, Diagnostics), Diagnostics>) -> anyhow::Result<Config> {
-    let (config, warnings) =
-        loaded.map_err(|diagnostics| anyhow::anyhow!("the configuration is wrong\n{diagnostics}"))?;
-    let _ = logging::subscriber(config.log, &Identity::of(PROGRAM)).try_init();
-    log_diagnostics(&warnings);
-    Ok(config)
 }
 
 fn serve(config: Config) -> anyhow::Result<ExitCode> {

@@ -1,22 +1,15 @@
-//! Loads the configuration from a file, environment variables and flags.
-//!
-//! In: the file's text, the environment variables, and the flags. Out: a [`Config`] with every default applied. Fails: with all
-//! diagnostics at once. A flag wins over a variable, a variable over the file, the file over the default. The loader reads no secret.
+//! The console's configuration. The loader reads no secret.
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use axum::http::HeaderName;
 use ipnet::IpNet;
 use lifecycle_api_client::AuthScheme;
-use lifecycle_config::decode::schema_of;
-use lifecycle_config::diagnostics::Diagnostics;
 use lifecycle_config::document::Document;
-use lifecycle_config::settings::{Environment, Flags};
+use lifecycle_service::configuration::Configuration;
 use lifecycle_service::logging::LogSettings;
-use lifecycle_service::settings as service;
-use serde_json::Value;
 
 mod resolve;
 pub mod settings;
@@ -24,6 +17,7 @@ pub mod spec;
 
 pub use resolve::TRACE_ID;
 
+use crate::PROGRAM;
 use settings::{CONSOLE, FILE};
 use spec::ConsoleSpec;
 
@@ -104,45 +98,15 @@ pub struct Links {
     pub logs: Option<String>,
 }
 
-/// Reads and loads the configuration file; without a path it loads the defaults.
-///
-/// # Errors
-/// Returns every diagnostic, also if the file cannot be read.
-pub fn load(
-    path: Option<&Path>,
-    environment: &Environment,
-    flags: &Flags,
-) -> Result<(Config, Diagnostics), Diagnostics> {
-    service::load(&FILE, path, "built-in defaults", |file, text| parse(file, text, environment, flags))
-}
-
-/// Loads a configuration from the file's text. Returns warnings beside the configuration.
-///
-/// # Errors
-/// Returns every diagnostic.
-pub fn parse(
-    file: &str,
-    text: &str,
-    environment: &Environment,
-    flags: &Flags,
-) -> Result<(Config, Diagnostics), Diagnostics> {
-    // A URL may contain a password, so diagnostics must not quote the file.
-    let document = Document::parse_secret(file, text)?;
-    lifecycle_config::settings::load(
-        &CONSOLE,
-        &schema(),
-        document,
-        environment,
-        flags,
-        |spec: ConsoleSpec, resolver| resolve::resolve(&spec, resolver),
-    )
-}
-
-/// Returns the JSON Schema of the file.
-#[must_use]
-pub fn schema() -> Value {
-    schema_of::<ConsoleSpec>()
-}
+/// The console's configuration file.
+pub const CONFIGURATION: Configuration<ConsoleSpec, Config> = Configuration {
+    file: FILE,
+    absent: "built-in defaults",
+    table: CONSOLE,
+    document: Document::parse_secret,
+    resolve: resolve::resolve,
+    log: |config| (config.log, PROGRAM),
+};
 
 #[cfg(test)]
 mod tests;

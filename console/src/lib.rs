@@ -23,3 +23,6 @@ pub mod server;
 pub mod source;
 pub mod viewer;
 pub mod why;
+
+/// The name of the program in logs and metrics.
+pub const PROGRAM: &str = "hyperfleet-console";

@@ -7,8 +7,8 @@
 
 use std::path::PathBuf;
 
+use hyperfleet_console::config::CONFIGURATION;
 use hyperfleet_console::config::settings::CONSOLE;
-use hyperfleet_console::config::{self};
 use lifecycle_config::settings::{Environment, Flags, tables};
 
 fn page() -> (PathBuf, String) {
@@ -22,7 +22,7 @@ fn page_has_every_key_and_flag() {
     let (path, written) = page();
     let mut text = written.clone();
     let tables = [
-        ("console keys", tables::keys(&config::schema(), false)),
+        ("console keys", tables::keys(&CONFIGURATION.schema(), false)),
         ("console settings", tables::settings(CONSOLE.settings)),
     ];
     for (name, table) in tables {
@@ -44,7 +44,7 @@ fn configuration_of_the_page_loads_without_diagnostics() {
     let blocks: Vec<&str> = text.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
     assert!(!blocks.is_empty());
     for block in blocks {
-        let loaded = config::parse("docs/console.md", block, &Environment::new(), &Flags::new());
+        let loaded = CONFIGURATION.parse("docs/console.md", block, &Environment::new(), &Flags::new());
         let diagnostics = loaded.map_or_else(|diagnostics| diagnostics, |(_, diagnostics)| diagnostics);
         assert!(diagnostics.is_empty(), "{diagnostics}");
     }

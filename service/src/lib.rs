@@ -3,6 +3,8 @@
 //! | module | idea |
 //! | --- | --- |
 //! | [`program`] | runs a command with the process' arguments and environment, and returns an exit code |
+//! | [`configuration`] | loads, checks and describes a program's configuration file, and starts its log |
+//! | [`command_line`] | the commands and flags of a program with such a file |
 //! | [`version`] | version, commit and date of the build |
 //! | [`logging`] | writes log lines in the layouts of the logging standard |
 //! | [`settings`] | the keys `log`, `health.listen` and `metrics.listen`, and the log of what a loader found |
@@ -19,6 +21,8 @@
 //! its own layers to the log, its own metrics to the registry, and its own pages to the servers.
 
 pub mod access;
+pub mod command_line;
+pub mod configuration;
 pub mod files;
 pub mod http;
 pub mod logging;

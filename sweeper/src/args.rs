@@ -142,7 +142,7 @@ pub enum Grant {
 /// Returns clap's error, which also carries the text of `--help` and `--version`.
 pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<(Invocation, Flags), clap::Error> {
     let matches = command().try_get_matches_from(arguments)?;
-    let flags = arguments::of_subcommand(&CONFIGURED, FILE, &SWEEPER, &matches);
+    let flags = arguments::of_subcommand(FILE, &SWEEPER, &matches);
     Ok((Arguments::from_arg_matches(&matches)?.invocation, flags))
 }
 

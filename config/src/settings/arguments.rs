@@ -43,7 +43,7 @@ pub fn switch(argument: Arg) -> Arg {
 pub fn given(files: &[FileName], table: &Table, matches: &ArgMatches) -> Flags {
     let of_keys = table.settings.iter().filter_map(|setting| setting.flag);
     let flags = files.iter().map(|file| file.flag).chain(of_keys);
-    flags.filter_map(|flag| Some((flag, matches.get_one::<String>(flag)?.clone()))).collect()
+    flags.filter_map(|flag| Some((flag, matches.try_get_one::<String>(flag).ok()??.clone()))).collect()
 }
 
 /// Adds the flags of the configuration file and of the table to the subcommands with these names.
@@ -57,9 +57,8 @@ pub fn of_subcommands(command: Command, names: &[&str], file: &FileName, table: 
     })
 }
 
-/// Returns the flags that are given to a subcommand with one of these names.
+/// Returns the flags of the file and of the table that are given to a subcommand; none if it has no such flags.
 #[must_use]
-pub fn of_subcommand(names: &[&str], file: FileName, table: &Table, matches: &ArgMatches) -> Flags {
-    let configured = matches.subcommand().filter(|(name, _)| names.contains(name));
-    configured.map(|(_, matches)| given(&[file], table, matches)).unwrap_or_default()
+pub fn of_subcommand(file: FileName, table: &Table, matches: &ArgMatches) -> Flags {
+    matches.subcommand().map(|(_, matches)| given(&[file], table, matches)).unwrap_or_default()
 }

@@ -9,7 +9,7 @@ use ipnet::IpNet;
 use lifecycle_api_client::AuthScheme;
 use lifecycle_config::diagnostics::Severity;
 use lifecycle_config::document::Path as Place;
-use lifecycle_config::settings::Resolver;
+use lifecycle_config::settings::{Environment, Resolver};
 use lifecycle_service::logging::Output;
 use lifecycle_service::settings;
 use reqwest::Url;
@@ -24,7 +24,7 @@ const PORT: u16 = 8000;
 pub const TRACE_ID: &str = "{trace_id}";
 
 /// Checks the values and applies the defaults; `None` if a URL cannot be used.
-pub(super) fn resolve(spec: &ConsoleSpec, mut resolver: Resolver<'_>) -> Option<Config> {
+pub(super) fn resolve(spec: ConsoleSpec, mut resolver: Resolver<'_>, _: &Environment) -> Option<Config> {
     let r = &mut resolver;
     let log = settings::log(r, &spec.log, Output::Stderr);
     let listen = r.listen("listen", spec.listen.as_deref());

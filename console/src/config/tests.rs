@@ -1,9 +1,11 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
+use lifecycle_config::settings::{Environment, Flags};
+
 use super::*;
 
 fn load_text(text: &str) -> Result<Config, String> {
-    let loaded = parse("console.yaml", text, &Environment::new(), &Flags::new());
+    let loaded = CONFIGURATION.parse("console.yaml", text, &Environment::new(), &Flags::new());
     loaded.map(|(config, _)| config).map_err(|diagnostics| diagnostics.to_string())
 }
 

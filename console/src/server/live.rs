@@ -95,7 +95,7 @@ mod tests {
     use lifecycle_config::settings::{Environment, Flags};
 
     use super::*;
-    use crate::config;
+    use crate::config::CONFIGURATION;
     use crate::source::Filter;
 
     #[tokio::test]
@@ -103,7 +103,7 @@ mod tests {
         // The program chooses TLS when it starts; another test may have done so before.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let text = "listen: '127.0.0.1:0'\napi: {base_url: 'http://127.0.0.1:1', kinds: [Cluster]}\n";
-        let (config, _) = config::parse("console.yaml", text, &Environment::new(), &Flags::new()).unwrap();
+        let (config, _) = CONFIGURATION.parse("console.yaml", text, &Environment::new(), &Flags::new()).unwrap();
         let (contents, sources) = (Contents::new(), Sources::new(&config).unwrap());
         let (first, second) = (View::Fleet(Filter::default(), 1), View::Fleet(Filter::default(), 2));
         let of = |view| contents.of(view, &config, &sources);

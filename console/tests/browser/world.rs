@@ -12,7 +12,7 @@ use axum::Router;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse as _;
 use axum::routing::get;
-use hyperfleet_console::config;
+use hyperfleet_console::config::CONFIGURATION;
 use hyperfleet_console::server;
 use hyperfleet_console::source::Sources;
 use jiff::Timestamp;
@@ -73,7 +73,7 @@ impl Console {
 
     async fn serve(text: String, url: String) -> Result<Self> {
         lifecycle_e2e::init();
-        let loaded = config::parse("console.yaml", &text, &Environment::new(), &Flags::new());
+        let loaded = CONFIGURATION.parse("console.yaml", &text, &Environment::new(), &Flags::new());
         let (config, _) = loaded.map_err(|diagnostics| anyhow::anyhow!("{diagnostics}"))?;
         let (sources, stop) = (Arc::new(Sources::new(&config)?), CancellationToken::new());
         let server = server::serve(Arc::new(config), sources, stop.clone()).await?;

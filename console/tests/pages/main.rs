@@ -10,7 +10,7 @@ use axum::Router;
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::routing::get;
-use hyperfleet_console::config;
+use hyperfleet_console::config::CONFIGURATION;
 use lifecycle_config::settings::{Environment, Flags};
 use serde_json::{Value, json};
 
@@ -170,7 +170,7 @@ async fn api_that_does_not_answer_is_shown_as_away() {
     let gone = serve(Router::new()).await;
     let text = format!("listen: '127.0.0.1:0'\napi: {{base_url: 'http://{}', kinds: [Cluster]}}", gone.address());
     gone.stop(Duration::from_secs(1)).await;
-    let (config, _) = config::parse("console.yaml", &text, &Environment::new(), &Flags::new()).unwrap();
+    let (config, _) = CONFIGURATION.parse("console.yaml", &text, &Environment::new(), &Flags::new()).unwrap();
     let console = console(config).await;
     for path in ["/", PAGES[1]] {
         let answer = reqwest::get(format!("http://{}{path}", console.address())).await.unwrap();

@@ -9,7 +9,7 @@ use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse as _;
 use axum::routing::get;
-use hyperfleet_console::config::{self, Config};
+use hyperfleet_console::config::{CONFIGURATION, Config};
 use hyperfleet_console::server;
 use hyperfleet_console::source::Sources;
 use lifecycle_config::settings::{Environment, Flags};
@@ -185,7 +185,8 @@ impl World {
             "listen: '127.0.0.1:0'\napi: {{base_url: 'http://{}', kinds: [Cluster]{of_api}}}\n{more}",
             api.address()
         );
-        let (config, _) = config::parse("console.yaml", &text, &Environment::new(), &Flags::new())
+        let (config, _) = CONFIGURATION
+            .parse("console.yaml", &text, &Environment::new(), &Flags::new())
             .unwrap_or_else(|it| panic!("{it}"));
         let console = console(config).await;
         Self { console, _sources: vec![api, peer], questions: Arc::default(), client: reqwest::Client::new() }

@@ -43,7 +43,7 @@ pub enum Invocation {
 /// Returns clap's error, which also carries the text of `--help` and `--version`.
 pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<(Invocation, Flags), clap::Error> {
     let matches = command().try_get_matches_from(arguments)?;
-    let flags = arguments::of_subcommand(&CONFIGURED, FILE, &SENTINEL, &matches);
+    let flags = arguments::of_subcommand(FILE, &SENTINEL, &matches);
     Ok((Arguments::from_arg_matches(&matches)?.invocation, flags))
 }
 
