@@ -13,18 +13,16 @@ use lifecycle_config::decode::suggest;
 use lifecycle_config::diagnostics::{Diagnostic, Diagnostics, Severity};
 use lifecycle_config::settings::FileName;
 use lifecycle_migrations as migrations;
-use lifecycle_service::logging::{self, Identity};
+use lifecycle_service::configuration::{self, Loaded};
 use lifecycle_service::program::print;
 use lifecycle_service::settings::log_diagnostics;
-use lifecycle_service::{files, shutdown, version};
-use tracing_subscriber::util::SubscriberInitExt as _;
+use lifecycle_service::{files, shutdown};
 
-use crate::args::{Action, Invocation};
+use crate::args::{Invocation, StuckArgs};
 use crate::causes::chain;
 use crate::config::settings::{EXPORTER, FILE};
-use crate::config::{self, AGE_BUCKETS, Config, Environment, Flags, Kind, Kinds};
+use crate::config::{AGE_BUCKETS, CONFIGURATION, Config, Environment, Flags, Kind, Kinds};
 use crate::figures::Bounds;
-use crate::listing::Filter;
 use crate::scrape::Scraper;
 use crate::server::{Shared, serve_health, serve_metrics};
 use crate::store::{Coverage, Silent, Store, StoreError, WithoutCondition, connect};
@@ -37,35 +35,30 @@ const DRAIN: Duration = Duration::from_secs(10);
 ///
 /// # Errors
 /// Returns the reason why the command failed.
-pub fn run(invocation: Invocation, environment: &Environment) -> anyhow::Result<ExitCode> {
-    let (flags, action) = match invocation {
-        Invocation::Run(flags, action) => (flags, action),
-        Invocation::Schema => return print(&format!("{:#}\n", config::schema())),
-        Invocation::Version => return print(&format!("{}\n", version::THIS)),
-    };
-    let loaded = config::load(FILE.resolve(&flags, environment).as_deref(), environment, &flags);
+pub fn run(invocation: Invocation, flags: &Flags, environment: &Environment) -> anyhow::Result<ExitCode> {
+    let loaded = CONFIGURATION.load(environment, flags);
     // Every TLS connection of this process uses ring.
     let _ = rustls::crypto::ring::default_provider().install_default();
     // The program mostly waits for the database, so more threads would only cost memory.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("failed to start")?;
     let done = runtime.block_on(async {
-        match action {
-            Action::Serve => {
+        match invocation {
+            Invocation::Serve => {
                 let (config, diagnostics) = start(loaded)?;
                 log_diagnostics(&diagnostics);
                 serve(config).await
             }
-            Action::Migrate { list } => migrate(&start(loaded)?.0, list).await,
-            Action::Prepare { remove, dry_run } => prepare_database(&start(loaded)?.0, remove, dry_run).await,
-            Action::Stuck { filter, limit, json } => stuck(&start(loaded)?.0, &filter, limit, json).await,
-            Action::Check { database } => check(loaded, database).await,
+            Invocation::Migrate { list } => migrate(&start(loaded)?.0, list).await,
+            Invocation::Prepare { remove, dry_run } => prepare_database(&start(loaded)?.0, remove, dry_run).await,
+            Invocation::Stuck(arguments) => stuck(&start(loaded)?.0, &arguments).await,
+            Invocation::Check { database } => check(loaded, database).await,
         }
     });
     done.map_err(|error| {
         let is_unreachable = error.downcast_ref().is_some_and(|error: &StoreError| error.reason() == "connection");
         let FileName { flag, variable, .. } = FILE;
         // The usual cause: a person runs `stuck` in the exporter's container and forgets --config.
-        let hint = (is_unreachable && !names_database(&flags, environment))
+        let hint = (is_unreachable && !names_database(flags, environment))
             .then(|| format!("; no configuration file was given: set --{flag} or {variable}"));
         anyhow::anyhow!("{}{}", chain(&*error), hint.unwrap_or_default())
     })
@@ -77,41 +70,29 @@ fn names_database(flags: &Flags, environment: &Environment) -> bool {
     FILE.resolve(flags, environment).is_some() || is_set("database.url") || is_set("database.host")
 }
 
-/// A loaded configuration with its warnings, or its errors.
-type Loaded = Result<(Config, Diagnostics), Diagnostics>;
-
-/// Installs the log of a loaded configuration.
-fn start(loaded: Loaded) -> anyhow::Result<(Config, Diagnostics)> {
-    let loaded = loaded.map_err(|diagnostics| anyhow::anyhow!("the configuration is wrong:\n{diagnostics}"))?;
-    let _ = logging::subscriber(loaded.0.log, &Identity::of("reconcile-metrics")).try_init();
-    Ok(loaded)
+fn start(loaded: Loaded<Config>) -> anyhow::Result<(Config, Diagnostics)> {
+    CONFIGURATION.start(loaded, ":")
 }
 
-async fn check(loaded: Loaded, database: bool) -> anyhow::Result<ExitCode> {
-    match loaded {
-        Ok((config, mut diagnostics)) => {
-            for (key, file) in config.files() {
-                if let Err(error) = files::read_text(file, files::SECRET) {
-                    let message = format!("`{}` cannot be read: {error}", file.display());
-                    let diagnostic = Diagnostic::outside("this machine", key, message, None);
-                    diagnostics.push(diagnostic.as_severity(Severity::Warning));
-                }
+async fn check(mut loaded: Loaded<Config>, database: bool) -> anyhow::Result<ExitCode> {
+    if let Ok((config, diagnostics)) = &mut loaded {
+        for (key, file) in config.files() {
+            if let Err(error) = files::read_text(file, files::SECRET) {
+                let message = format!("`{}` cannot be read: {error}", file.display());
+                let diagnostic = Diagnostic::outside("this machine", key, message, None);
+                diagnostics.push(diagnostic.as_severity(Severity::Warning));
             }
-            if database {
-                let store = Store::new(&config.database, &config.kinds);
-                let coverage = store.coverage(config.scrape_timeout).await?;
-                // A scrape needs more rights than `coverage`, so try one as well.
-                store.snapshot(&Bounds::new(&AGE_BUCKETS, &config.kinds), config.scrape_timeout).await?;
-                print(&format!("the database has {}\n", resources(coverage.kinds.values().sum())))?;
-                diagnostics.extend(compare(&coverage, &config.kinds));
-            }
-            print(&format!("{diagnostics}\n"))
         }
-        Err(diagnostics) => {
-            print(&format!("{diagnostics}\n"))?;
-            Ok(ExitCode::FAILURE)
+        if database {
+            let store = Store::new(&config.database, &config.kinds);
+            let coverage = store.coverage(config.scrape_timeout).await?;
+            // A scrape needs more rights than `coverage`, so try one as well.
+            store.snapshot(&Bounds::new(&AGE_BUCKETS, &config.kinds), config.scrape_timeout).await?;
+            print(&format!("the database has {}\n", resources(coverage.kinds.values().sum())))?;
+            diagnostics.extend(compare(&coverage, &config.kinds));
         }
     }
+    configuration::check(loaded)
 }
 
 /// Warns where the configuration does not match the database.
@@ -209,7 +190,8 @@ async fn prepare_database(config: &Config, remove: bool, dry_run: bool) -> anyho
     Ok(ExitCode::SUCCESS)
 }
 
-async fn stuck(config: &Config, filter: &Filter, limit: u32, json: bool) -> anyhow::Result<ExitCode> {
+async fn stuck(config: &Config, arguments: &StuckArgs) -> anyhow::Result<ExitCode> {
+    let (filter, limit) = (arguments.filter(), arguments.limit);
     let store = Store::new(&config.database, &config.kinds);
     let in_memory = filter.filters_in_memory(&config.kinds);
     let most = if in_memory { config.details.max_resources.max(limit) } else { limit };
@@ -221,14 +203,14 @@ async fn stuck(config: &Config, filter: &Filter, limit: u32, json: bool) -> anyh
     }
     listing.found.truncate(limit as usize);
     let (items, read, truncated) = (&listing.found, listing.read, beyond || listing.truncated);
-    if json {
+    if arguments.is_json() {
         let body = serde_json::json!({
             "items": items, "size": items.len(), "read": read, "truncated": truncated, "hint": hint,
         });
         return print(&format!("{body:#}\n"));
     }
     if items.is_empty() {
-        return print(&format!("{}\n", listing.why_empty(filter)));
+        return print(&format!("{}\n", listing.why_empty(&filter)));
     }
     print(&stuck_text::table(items))?;
     match (beyond, listing.truncated) {

@@ -1,20 +1,14 @@
-//! Loads the configuration from a file, environment variables and flags.
-//!
-//! In: the file's text, the environment variables, and the flags. Out: a [`Config`] with every default applied. Fails:
-//! with all diagnostics at once. A flag wins over a variable, a variable over the file, the file over the default. The
-//! loader reads no secret: files with secrets are read at each use, so that they can change while the process runs.
+//! The exporter's configuration. The loader reads no secret: files with secrets are read at each use, so that they can
+//! change while the process runs.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use lifecycle_config::decode::schema_of;
-use lifecycle_config::diagnostics::Diagnostics;
 use lifecycle_config::document::Document;
 use lifecycle_service::access::Access;
+use lifecycle_service::configuration::Configuration;
 use lifecycle_service::logging::LogSettings;
-use lifecycle_service::settings as service;
-use serde_json::Value;
 
 mod kinds;
 mod resolve;
@@ -131,45 +125,15 @@ pub struct DetailsConfig {
     pub max_resources: u32,
 }
 
-/// Reads and loads the configuration file; without a path it loads the defaults.
-///
-/// # Errors
-/// Returns every diagnostic, also if the file cannot be read.
-pub fn load(
-    path: Option<&Path>,
-    environment: &Environment,
-    flags: &Flags,
-) -> Result<(Config, Diagnostics), Diagnostics> {
-    service::load(&FILE, path, "built-in defaults", |file, text| parse(file, text, environment, flags))
-}
-
-/// Loads a configuration from the file's text. Returns warnings beside the configuration.
-///
-/// # Errors
-/// Returns every diagnostic.
-pub fn parse(
-    file: &str,
-    text: &str,
-    environment: &Environment,
-    flags: &Flags,
-) -> Result<(Config, Diagnostics), Diagnostics> {
-    // `database.url` may contain a password, so diagnostics must not quote the file.
-    let document = Document::parse_secret(file, text)?;
-    lifecycle_config::settings::load(
-        &EXPORTER,
-        &schema(),
-        document,
-        environment,
-        flags,
-        |spec: ExporterSpec, resolver| resolve::resolve(&spec, resolver, environment),
-    )
-}
-
-/// Returns the JSON Schema of the file.
-#[must_use]
-pub fn schema() -> Value {
-    schema_of::<ExporterSpec>()
-}
+/// The exporter's configuration file. `database.url` may contain a password.
+pub const CONFIGURATION: Configuration<ExporterSpec, Config> = Configuration {
+    file: FILE,
+    absent: "built-in defaults",
+    table: EXPORTER,
+    document: Document::parse_secret,
+    resolve: resolve::resolve,
+    log: |config| (config.log, "reconcile-metrics"),
+};
 
 #[cfg(test)]
 mod tests;

@@ -2,9 +2,8 @@
 
 use std::process::ExitCode;
 
-use lifecycle_service::program;
-use reconcile_metrics::{args, commands};
+use reconcile_metrics::{args, commands, config::CONFIGURATION};
 
 fn main() -> ExitCode {
-    program::run(args::parse, |invocation, environment| commands::run(invocation, &environment))
+    CONFIGURATION.run(args::command(), commands::run)
 }

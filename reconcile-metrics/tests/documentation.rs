@@ -10,8 +10,8 @@ use std::path::PathBuf;
 
 use lifecycle_config::settings::tables;
 use reconcile_metrics::args;
-use reconcile_metrics::config::settings::EXPORTER;
-use reconcile_metrics::config::{self, Environment, Flags};
+use reconcile_metrics::config::settings::{EXPORTER, FILE};
+use reconcile_metrics::config::{CONFIGURATION, Environment, Flags};
 use reconcile_metrics::samples::{FAMILIES, Kind};
 
 fn page() -> (PathBuf, String) {
@@ -21,7 +21,7 @@ fn page() -> (PathBuf, String) {
 }
 
 fn key_table() -> String {
-    tables::keys(&config::schema(), false)
+    tables::keys(&CONFIGURATION.schema(), false)
 }
 
 fn setting_table() -> String {
@@ -34,9 +34,11 @@ fn command_table() -> String {
     for command in args::command().get_subcommands() {
         let about = command.get_about().map(ToString::to_string).unwrap_or_default();
         table.push_str(&format!("| `{}` | | {about} |\n", command.get_name()));
-        for argument in command.get_arguments().filter(|argument| !of_keys.contains(argument.get_id().as_str())) {
+        let arguments = command.get_arguments().filter(|argument| !of_keys.contains(argument.get_id().as_str()));
+        let (file, own): (Vec<_>, Vec<_>) = arguments.partition(|argument| argument.get_id() == FILE.flag);
+        for argument in file.into_iter().chain(own) {
             let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
-            table.push_str(&format!("| | `--{}` | {help} |\n", argument.get_id()));
+            table.push_str(&format!("| | `--{}` | {help} |\n", argument.get_long().unwrap_or_default()));
         }
     }
     table
@@ -105,7 +107,7 @@ fn configuration_of_the_page_loads_without_diagnostics() {
     let blocks: Vec<&str> = text.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
     assert!(!blocks.is_empty());
     for block in blocks {
-        let loaded = config::parse("docs/reconcile-metrics.md", block, &Environment::new(), &Flags::new());
+        let loaded = CONFIGURATION.parse("docs/reconcile-metrics.md", block, &Environment::new(), &Flags::new());
         let diagnostics = loaded.map_or_else(|diagnostics| diagnostics, |(_, diagnostics)| diagnostics);
         assert!(diagnostics.is_empty(), "{diagnostics}");
     }

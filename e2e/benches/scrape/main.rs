@@ -19,7 +19,7 @@ use lifecycle_e2e::postgres::{Database, PrivateServer};
 use lifecycle_e2e::usage::Usage;
 use lifecycle_e2e::{PATIENCE, await_condition};
 use lifecycle_migrations as migrations;
-use reconcile_metrics::config::{self, AGE_BUCKETS, Environment, Flags};
+use reconcile_metrics::config::{AGE_BUCKETS, CONFIGURATION, Environment, Flags};
 use reconcile_metrics::prepare;
 use reconcile_metrics::store::{PENDING, Store};
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection, Row as _};
@@ -244,7 +244,7 @@ fn config(database: &Database) -> String {
 
 /// Measures the background reading of stuck resources, which scrapes do not wait for.
 async fn details(database: &Database) -> Timing {
-    let parsed = config::parse("bench.yaml", &config(database), &Environment::new(), &Flags::new());
+    let parsed = CONFIGURATION.parse("bench.yaml", &config(database), &Environment::new(), &Flags::new());
     let (config, _) = parsed.unwrap_or_else(|mistakes| panic!("{mistakes}"));
     let store = Store::new(&config.database, &config.kinds);
     let mut timing = Timing::default();

@@ -24,7 +24,7 @@ const MAX_RESOURCES: u32 = 10_000;
 const LONGEST_SCRAPE: Duration = Duration::from_secs(3600);
 
 /// Checks the values and applies the defaults; `None` if the database's address is invalid.
-pub(super) fn resolve(spec: &ExporterSpec, mut resolver: Resolver<'_>, environment: &Environment) -> Option<Config> {
+pub(super) fn resolve(spec: ExporterSpec, mut resolver: Resolver<'_>, environment: &Environment) -> Option<Config> {
     let r = &mut resolver;
     let stuck_after = r.duration(
         "metrics.reconciliation_stuck_threshold",
@@ -33,7 +33,7 @@ pub(super) fn resolve(spec: &ExporterSpec, mut resolver: Resolver<'_>, environme
     );
     let stuck_access = settings::access(r, "stuck", spec.stuck.token_file.as_deref(), spec.stuck.anonymous);
     let log = settings::log(r, &spec.log, Output::Stderr);
-    let kinds = kinds(r, spec, stuck_after);
+    let kinds = kinds(r, &spec, stuck_after);
     let (health, metrics, details) = (&spec.health, &spec.metrics, &spec.details);
     let health_listen = settings::health_listen(r, health.listen.as_deref());
     let metrics_listen = settings::metrics_listen(r, metrics.listen.as_deref());

@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use lifecycle_config::decode::property;
+use lifecycle_service::configuration::Loaded;
 
 use super::settings::PASSWORD_VARIABLE;
 use super::*;
 
-fn load_text(text: &str) -> Result<(Config, Diagnostics), Diagnostics> {
-    parse("exporter.yaml", text, &Environment::new(), &Flags::new())
+fn load_text(text: &str) -> Loaded<Config> {
+    CONFIGURATION.parse("exporter.yaml", text, &Environment::new(), &Flags::new())
 }
 
 #[test]
@@ -44,7 +45,7 @@ fn flag_wins_over_variable_and_variable_over_file() {
     let text = "metrics: {listen: '127.0.0.1:1'}\nkinds: [{kind: Cluster}]\n";
     let mut environment = Environment::from([("HYPERFLEET_METRICS_LISTEN".to_owned(), "127.0.0.1:2".to_owned())]);
     let listen = |environment: &Environment, flags: &Flags| {
-        parse("exporter.yaml", text, environment, flags).unwrap().0.metrics_listen.port()
+        CONFIGURATION.parse("exporter.yaml", text, environment, flags).unwrap().0.metrics_listen.port()
     };
     assert_eq!(listen(&Environment::new(), &Flags::new()), 1);
     assert_eq!(listen(&environment, &Flags::new()), 2);
@@ -63,7 +64,7 @@ fn parse_reports_all_mistakes_at_once() {
         ("HYPERFLEET_HEALTH_LISTEN".to_owned(), "what".to_owned()),
         ("HYPERFLEET_DATABASE_PORT".to_owned(), "many".to_owned()),
     ]);
-    let diagnostics = parse("exporter.yaml", text, &environment, &Flags::new()).unwrap_err();
+    let diagnostics = CONFIGURATION.parse("exporter.yaml", text, &environment, &Flags::new()).unwrap_err();
     assert!(!diagnostics.to_string().contains("hunter2"), "a diagnostic must not show a password: {diagnostics}");
     insta::assert_snapshot!("every_mistake", diagnostics);
 }
@@ -122,16 +123,19 @@ fn kinds_that_contradict_the_apis_configuration_are_errors() {
     assert!(diagnostics.contains("`/nonexistent` cannot be read"), "{diagnostics}");
 }
 
+fn named(file: &str) -> Flags {
+    Flags::from([(FILE.flag, file.to_owned())])
+}
+
 #[test]
 fn endless_file_is_refused() {
-    let diagnostics =
-        load(Some(Path::new("/dev/zero")), &Environment::new(), &Flags::default()).unwrap_err().to_string();
+    let diagnostics = CONFIGURATION.load(&Environment::new(), &named("/dev/zero")).unwrap_err().to_string();
     assert!(diagnostics.contains("failed to read the file: it has more than 2097152 bytes"), "{diagnostics}");
 }
 
 #[test]
 fn error_for_a_missing_file_names_flag_and_variable() {
-    let diagnostics = load(Some(Path::new("/nonexistent.yaml")), &Environment::new(), &Flags::new()).unwrap_err();
+    let diagnostics = CONFIGURATION.load(&Environment::new(), &named("/nonexistent.yaml")).unwrap_err();
     let text = diagnostics.to_string();
     assert!(text.contains("/nonexistent.yaml") && text.contains("--config or HYPERFLEET_CONFIG"), "{text}");
 }
@@ -141,7 +145,12 @@ fn password_source_follows_the_precedence_of_all_values() {
     let password = |text: &str, variables: &[(&str, &str)], flags: &[(&'static str, &str)]| {
         let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
         let flags = flags.iter().map(|(flag, value)| (*flag, (*value).to_owned())).collect();
-        parse("exporter.yaml", text, &variables.iter().map(owned).collect(), &flags).unwrap().0.database.password
+        CONFIGURATION
+            .parse("exporter.yaml", text, &variables.iter().map(owned).collect(), &flags)
+            .unwrap()
+            .0
+            .database
+            .password
     };
     let file = |name: &str| PasswordSource::File(name.into());
     let given = PasswordSource::Given("v".to_owned());
@@ -187,13 +196,14 @@ fn password_source_follows_the_precedence_of_all_values() {
 #[test]
 fn diagnostic_names_the_flag_or_variable_of_the_value() {
     let environment = Environment::from([("HYPERFLEET_METRICS_LISTEN".to_owned(), "nowhere".to_owned())]);
-    let diagnostics = parse("exporter.yaml", "metrics: {listen: ':1'}", &environment, &Flags::new()).unwrap_err();
+    let diagnostics =
+        CONFIGURATION.parse("exporter.yaml", "metrics: {listen: ':1'}", &environment, &Flags::new()).unwrap_err();
     assert!(
         diagnostics.to_string().contains("environment: error: HYPERFLEET_METRICS_LISTEN: metrics.listen \"nowhere\""),
         "{diagnostics}"
     );
     let flag = Flags::from([("metrics-listen", "elsewhere".to_owned())]);
-    let diagnostics = parse("exporter.yaml", "{}", &environment, &flag).unwrap_err();
+    let diagnostics = CONFIGURATION.parse("exporter.yaml", "{}", &environment, &flag).unwrap_err();
     assert!(
         diagnostics.to_string().contains("command line: error: --metrics-listen: metrics.listen \"elsewhere\""),
         "{diagnostics}"
@@ -225,14 +235,14 @@ fn empty_token_file_key_counts_as_unset() {
 #[test]
 fn debug_output_contains_no_password() {
     let environment = Environment::from([(PASSWORD_VARIABLE.to_owned(), "hunter2".to_owned())]);
-    let (config, _) = parse("exporter.yaml", "{}", &environment, &Flags::new()).unwrap();
+    let (config, _) = CONFIGURATION.parse("exporter.yaml", "{}", &environment, &Flags::new()).unwrap();
     assert_eq!(config.database.password, PasswordSource::Given("hunter2".to_owned()));
     assert!(!format!("{config:?}").contains("hunter2"), "{config:?}");
 }
 
 #[test]
 fn every_setting_names_a_documented_key() {
-    let schema = schema();
+    let schema = CONFIGURATION.schema();
     for setting in EXPORTER.settings {
         let property = property(&schema, &setting.key.into());
         assert!(property.is_some_and(|key| key["description"].is_string()), "{}", setting.key);

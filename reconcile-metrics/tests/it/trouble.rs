@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use lifecycle_e2e::{PATIENCE, await_condition};
-use reconcile_metrics::config::{self, Environment, Flags};
+use reconcile_metrics::config::{CONFIGURATION, Environment, Flags};
 use reconcile_metrics::store::Store;
 use sqlx::Connection as _;
 
@@ -48,7 +48,7 @@ async fn silent_database_fails_with_reason_connection() {
         "database: {{host: 127.0.0.1, port: {}, ssl_mode: disable}}\n{KINDS}",
         silent.local_addr().unwrap().port()
     );
-    let config = config::parse("test.yaml", &text, &Environment::new(), &Flags::new()).unwrap().0;
+    let config = CONFIGURATION.parse("test.yaml", &text, &Environment::new(), &Flags::new()).unwrap().0;
     let store = Store::new(&config.database, &config.kinds);
     let error = store.details(1, Duration::from_millis(50)).await.unwrap_err();
     assert_eq!(error.reason(), "connection", "{error}");

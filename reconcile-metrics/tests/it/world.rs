@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use lifecycle_e2e::postgres::{Database, Server as Postgres};
 use lifecycle_service::http::Server;
-use reconcile_metrics::config::{self, Config, Environment, Flags};
+use reconcile_metrics::config::{CONFIGURATION, Config, Environment, Flags};
 use reconcile_metrics::scrape::Scraper;
 use reconcile_metrics::server::{Shared, serve_health, serve_metrics};
 use reconcile_metrics::store::Store;
@@ -100,7 +100,7 @@ pub(crate) fn config_of(database: &Database, more: &str) -> Config {
         "database: {{url: '{}'}}\nhealth: {{listen: '127.0.0.1:0'}}\nmetrics: {{listen: '127.0.0.1:0'}}\n{more}",
         database.url()
     );
-    let parsed = config::parse("test.yaml", &text, &Environment::new(), &Flags::new());
+    let parsed = CONFIGURATION.parse("test.yaml", &text, &Environment::new(), &Flags::new());
     parsed.unwrap_or_else(|mistakes| panic!("{mistakes}")).0
 }
 
