@@ -1,20 +1,14 @@
-//! Parses the command line.
-//!
-//! In: the process's arguments. Out: an [`Invocation`], and the [`Flags`] of configuration keys. Fails: with clap's help and error texts. Flags that set a
-//! configuration key are generated from [`SWEEPER`], so that the parser and the loader know the same flags.
+//! The command line.
 
-use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Command, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
+use clap::{Command, Subcommand, ValueEnum};
 use lifecycle_config::duration::{Units, parse_nanoseconds};
-use lifecycle_config::settings::{Flags, arguments};
 use lifecycle_kube::rights::Account;
 use lifecycle_service::version::LINE;
 
-use crate::config::schema;
-use crate::config::settings::{FILE, SWEEPER};
+use crate::config::CONFIGURATION;
 use crate::restore::Selection;
 
 const FIRST_STEPS: &str = "\
@@ -36,15 +30,7 @@ Exit codes:
 /// The commands that read the configuration.
 const CONFIGURED: [&str; 7] = ["run", "sweep", "plan", "approve", "restore", "rbac", "check"];
 
-/// Deletes the Kubernetes objects whose API resource was force-deleted.
-#[derive(Parser)]
-#[command(name = "sweeper", version = LINE, arg_required_else_help = true, after_help = FIRST_STEPS)]
-struct Arguments {
-    #[command(subcommand)]
-    invocation: Invocation,
-}
-
-/// The command to run, with its arguments. The comments are the help texts.
+/// The sweeper's own commands, with their arguments. The comments are the help texts.
 #[derive(Debug, Subcommand)]
 pub enum Invocation {
     /// Sweeps in passes, as one of several replicas that elect a leader.
@@ -112,10 +98,6 @@ pub enum Invocation {
     },
     /// Lists every mistake of the configuration, with its line.
     Check,
-    /// Prints the JSON Schema of the configuration.
-    Schema,
-    /// Prints the version.
-    Version,
 }
 
 /// The form of a plan.
@@ -136,20 +118,14 @@ pub enum Grant {
     Values,
 }
 
-/// Parses the arguments. Returns the command, and the flags that set keys of its configuration.
-///
-/// # Errors
-/// Returns clap's error, which also carries the text of `--help` and `--version`.
-pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<(Invocation, Flags), clap::Error> {
-    let matches = command().try_get_matches_from(arguments)?;
-    let flags = arguments::of_subcommand(FILE, &SWEEPER, &matches);
-    Ok((Arguments::from_arg_matches(&matches)?.invocation, flags))
-}
-
-/// Describes the command line, for [`parse`] and for the test that compares it with `docs/`.
+/// Describes the command line.
 #[must_use]
 pub fn command() -> Command {
-    arguments::of_subcommands(Arguments::command(), &CONFIGURED, &FILE, &SWEEPER, &schema())
+    let program = Command::new("sweeper")
+        .about("Deletes the Kubernetes objects whose API resource was force-deleted")
+        .version(LINE)
+        .after_help(FIRST_STEPS);
+    CONFIGURATION.command::<Invocation>(program, &CONFIGURED)
 }
 
 /// Parses a duration above zero in Go's notation.
@@ -168,10 +144,21 @@ pub fn duration(text: &str) -> Result<Duration, String> {
 mod tests {
     #![expect(clippy::unwrap_used, reason = "tests")]
 
+    use std::ffi::OsString;
+
+    use lifecycle_service::command_line;
+    use lifecycle_service::configuration::Flags;
+
     use super::*;
 
-    fn parsed(arguments: &str) -> (Invocation, Flags) {
-        parse(std::iter::once("sweeper").chain(arguments.split(' ')).map(OsString::from)).unwrap()
+    fn parsed(arguments: &str) -> (command_line::Invocation<Invocation>, Flags) {
+        let arguments = std::iter::once("sweeper").chain(arguments.split(' ')).map(OsString::from);
+        CONFIGURATION.invocation(command(), arguments).unwrap()
+    }
+
+    fn own(arguments: &str) -> (Invocation, Flags) {
+        let (command_line::Invocation::Own(invocation), flags) = parsed(arguments) else { panic!("{arguments}") };
+        (invocation, flags)
     }
 
     #[test]
@@ -181,14 +168,12 @@ mod tests {
 
     #[test]
     fn approval_lasts_an_hour_by_default() {
-        let (Invocation::Approve { plan, lasts }, flags) = parsed("approve 2f0c --lease-name other") else {
+        let (Invocation::Approve { plan, lasts }, flags) = own("approve 2f0c --lease-name other") else {
             panic!("another command")
         };
         assert_eq!((plan.as_str(), lasts), ("2f0c", Duration::from_secs(3600)));
         assert_eq!(flags, Flags::from([("lease-name", "other".to_owned())]));
-        let (Invocation::Approve { lasts, .. }, _) = parsed("approve 2f0c --for 90s") else {
-            panic!("another command")
-        };
+        let (Invocation::Approve { lasts, .. }, _) = own("approve 2f0c --for 90s") else { panic!("another command") };
         assert_eq!(lasts, Duration::from_secs(90));
     }
 

@@ -16,17 +16,16 @@ use lifecycle_core::sweep::{Approval, Hold, Strikes};
 use lifecycle_kube::rights::Account;
 use lifecycle_kube::{Cluster, Fence, Settings};
 use lifecycle_objects::keys;
-use lifecycle_service::logging::{self, Identity};
+use lifecycle_service::configuration::check;
 use lifecycle_service::program::print;
-use lifecycle_service::settings::{check, log_diagnostics};
-use lifecycle_service::{files, shutdown, version};
+use lifecycle_service::settings::log_diagnostics;
+use lifecycle_service::{files, shutdown};
 use serde_json::{Value, json};
-use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::args::{Grant, Invocation, Output};
 use crate::audit;
 use crate::config::settings::FILE;
-use crate::config::{self, Config, Environment, Flags};
+use crate::config::{CONFIGURATION, Config, Environment, Flags};
 use crate::metrics::PassResult;
 use crate::objects::Objects as _;
 use crate::restore::{self, Deleted, Selection};
@@ -79,28 +78,18 @@ pub fn run(invocation: Invocation, flags: &Flags, environment: &Environment) -> 
             Invocation::Rbac { account, output } => rbac(&load()?, &account, output).await,
             Invocation::AdmissionPolicy { accounts } => print(&admission::manifests(&accounts)),
             Invocation::Demo { scenario } => demo(scenario.as_deref()).await,
-            Invocation::Check => check(read(flags, environment)),
-            Invocation::Schema => print(&format!("{:#}\n", config::schema())),
-            Invocation::Version => print(&format!("{}\n", version::THIS)),
+            Invocation::Check => check(CONFIGURATION.load(environment, flags)),
         }
     })
 }
 
-fn read(flags: &Flags, environment: &Environment) -> Result<(Config, Diagnostics), Diagnostics> {
-    config::load(FILE.resolve(flags, environment).as_deref(), environment, flags)
-}
-
 /// Loads the configuration, and starts the log. Only `run` logs the warnings that `check` prints.
 fn load(flags: &Flags, environment: &Environment) -> anyhow::Result<(Config, Diagnostics)> {
-    let (config, warnings) = read(flags, environment).map_err(|diagnostics| {
-        let hint = match FILE.resolve(flags, environment) {
-            Some(_) => String::new(),
-            None => format!("; no configuration file was given: set --{} or {}", FILE.flag, FILE.variable),
-        };
-        anyhow::anyhow!("the configuration is wrong{hint}\n{diagnostics}")
-    })?;
-    let _ = logging::subscriber(config.log, &Identity::of("sweeper")).try_init();
-    Ok((config, warnings))
+    let hint = match FILE.resolve(flags, environment) {
+        Some(_) => String::new(),
+        None => format!("; no configuration file was given: set --{} or {}", FILE.flag, FILE.variable),
+    };
+    CONFIGURATION.start(CONFIGURATION.load(environment, flags), &hint)
 }
 
 async fn sweep(config: Config, first_strike: Option<&Path>) -> anyhow::Result<ExitCode> {

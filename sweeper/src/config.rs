@@ -1,23 +1,16 @@
-//! Loads the configuration from a file, environment variables and flags.
-//!
-//! In: the file's text, the environment variables, and the flags. Out: a [`Config`] with every default applied. Fails:
-//! with all diagnostics at once. A flag wins over a variable, a variable over the file, the file over the default.
+//! The sweeper's configuration.
 
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use lifecycle_api_client::AuthScheme;
-use lifecycle_config::decode::schema_of;
-use lifecycle_config::diagnostics::Diagnostics;
 use lifecycle_config::document::Document;
-use lifecycle_config::settings as merge;
 use lifecycle_core::sweep::Policy;
 use lifecycle_service::access::Access;
+use lifecycle_service::configuration::Configuration;
 use lifecycle_service::logging::LogSettings;
-use lifecycle_service::settings as service;
-use serde_json::Value;
 
 mod resolve;
 pub mod settings;
@@ -87,37 +80,15 @@ pub struct ApiConfig {
     pub requests_per_second: u32,
 }
 
-/// Reads and loads the configuration file; without a path it loads flags and variables alone.
-///
-/// # Errors
-/// Returns every diagnostic, also if the file cannot be read.
-pub fn load(
-    path: Option<&Path>,
-    environment: &Environment,
-    flags: &Flags,
-) -> Result<(Config, Diagnostics), Diagnostics> {
-    service::load(&FILE, path, "no configuration file", |file, text| parse(file, text, environment, flags))
-}
-
-/// Loads a configuration from the file's text. Returns warnings beside the configuration.
-///
-/// # Errors
-/// Returns every diagnostic.
-pub fn parse(
-    file: &str,
-    text: &str,
-    environment: &Environment,
-    flags: &Flags,
-) -> Result<(Config, Diagnostics), Diagnostics> {
-    let document = Document::parse(file, text)?;
-    merge::load(&SWEEPER, &schema(), document, environment, flags, resolve::resolve)
-}
-
-/// Returns the JSON Schema of the file.
-#[must_use]
-pub fn schema() -> Value {
-    schema_of::<SweeperSpec>()
-}
+/// The sweeper's configuration file.
+pub const CONFIGURATION: Configuration<SweeperSpec, Config> = Configuration {
+    file: FILE,
+    absent: "no configuration file",
+    table: SWEEPER,
+    document: Document::parse,
+    resolve: resolve::resolve,
+    log: |config| (config.log, "sweeper"),
+};
 
 #[cfg(test)]
 mod tests;

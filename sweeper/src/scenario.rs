@@ -19,7 +19,7 @@ use serde_json::Value;
 use crate::act::{Deleter, Outcomes, Refused};
 use crate::args::duration;
 use crate::audit::Audit;
-use crate::config::{Config, Environment, Flags, parse};
+use crate::config::{CONFIGURATION, Config, Environment, Flags};
 use crate::evidence::PlanEvidence;
 use crate::report;
 use crate::survey::survey;
@@ -67,7 +67,7 @@ struct Pass {
 /// The text is no scenario, or its configuration is wrong.
 pub async fn play(name: &str, text: &str) -> anyhow::Result<String> {
     let scenario: Scenario = serde_saphyr::from_str(text).with_context(|| format!("{name} is no scenario"))?;
-    let config = parse(name, &scenario.config.to_string(), &Environment::new(), &Flags::new());
+    let config = CONFIGURATION.parse(name, &scenario.config.to_string(), &Environment::new(), &Flags::new());
     let (config, _) =
         config.map_err(|diagnostics| anyhow::anyhow!("the configuration in {name} is wrong:\n{diagnostics}"))?;
     let world = World::default();

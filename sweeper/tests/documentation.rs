@@ -15,7 +15,7 @@ use futures::executor::block_on;
 use hyperfleet_sweeper::act::{Attempt, Outcome};
 use hyperfleet_sweeper::args;
 use hyperfleet_sweeper::config::settings::{FILE, SWEEPER};
-use hyperfleet_sweeper::config::{self, Environment, Flags};
+use hyperfleet_sweeper::config::{CONFIGURATION, Environment, Flags};
 use hyperfleet_sweeper::metrics::Metrics;
 use hyperfleet_sweeper::survey::survey;
 use hyperfleet_sweeper::world::World;
@@ -66,7 +66,7 @@ fn exposition() -> String {
     let metadata = serde_json::json!({ "name": "settings", "namespace": "team", "labels": labels });
     world.add(serde_json::json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata }));
     let text = "adapters: [a]\nresource_id_pattern: 'r[0-9]'\napi: {base_url: 'http://api'}\n";
-    let config = config::parse("test", text, &Environment::new(), &Flags::new()).unwrap().0;
+    let config = CONFIGURATION.parse("test", text, &Environment::new(), &Flags::new()).unwrap().0;
     let (policy, now) = ((&config.policy, &config.filter), Timestamp::now());
     let found = block_on(survey(&world, &world, policy, &mut Strikes::default(), async || None, || now));
     let metrics = Metrics::new(&THIS, Duration::from_secs(1), true);
@@ -106,7 +106,7 @@ fn page_has_every_key_flag_command_reason_and_metric() {
     let mut text = written.clone();
     let tables = [
         ("sweeper commands", command_table()),
-        ("sweeper keys", tables::keys(&config::schema(), false)),
+        ("sweeper keys", tables::keys(&CONFIGURATION.schema(), false)),
         ("sweeper settings", tables::settings(SWEEPER.settings)),
         ("sweeper keeps", keep_table()),
         ("sweeper metrics", metric_table()),
@@ -130,7 +130,7 @@ fn configuration_of_the_page_loads_without_diagnostics() {
     let blocks: Vec<&str> = text.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
     assert!(!blocks.is_empty());
     for block in blocks {
-        let loaded = config::parse("docs/sweeper.md", block, &Environment::new(), &Flags::new());
+        let loaded = CONFIGURATION.parse("docs/sweeper.md", block, &Environment::new(), &Flags::new());
         let diagnostics = loaded.map_or_else(|diagnostics| diagnostics, |(_, diagnostics)| diagnostics);
         // A page has no key file to read, and no volume.
         let is_of_files = |path: &str| ["signing_key_files", "audit.file"].contains(&path);

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use lifecycle_api_client::{AuthScheme, without_password};
 use lifecycle_config::diagnostics::Severity;
-use lifecycle_config::settings::Resolver;
+use lifecycle_config::settings::{Environment, Resolver};
 use lifecycle_core::sweep::{KindPattern, Limits, Policy, Share};
 use lifecycle_maestro::config::{self as maestro, Place};
 use lifecycle_objects::contents::{METRICS, WRITTEN_BY_KUBERNETES};
@@ -48,7 +48,7 @@ fn excluded() -> Vec<String> {
 }
 
 /// Checks the values and applies the defaults; `None` if the pattern of ids is no regular expression.
-pub(super) fn resolve(spec: SweeperSpec, mut resolver: Resolver<'_>) -> Option<Config> {
+pub(super) fn resolve(spec: SweeperSpec, mut resolver: Resolver<'_>, _: &Environment) -> Option<Config> {
     let r = &mut resolver;
     if spec.adapters.is_empty() {
         r.error(

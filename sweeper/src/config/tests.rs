@@ -11,11 +11,11 @@ use super::*;
 const LEAST: &str = "adapters: [a]\napi: {base_url: 'http://api:8000'}\n";
 
 fn loaded(text: &str) -> Config {
-    parse("sweeper.yaml", text, &Environment::new(), &Flags::new()).unwrap().0
+    CONFIGURATION.parse("sweeper.yaml", text, &Environment::new(), &Flags::new()).unwrap().0
 }
 
 fn diagnostics(text: &str) -> String {
-    parse("sweeper.yaml", text, &Environment::new(), &Flags::new()).unwrap_err().to_string()
+    CONFIGURATION.parse("sweeper.yaml", text, &Environment::new(), &Flags::new()).unwrap_err().to_string()
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn flag_wins_over_variable_and_variable_over_file() {
     let environment = Environment::from([("HYPERFLEET_SWEEPER_GRACE".to_owned(), "2h".to_owned())]);
     let flags = Flags::from([("grace", "3h".to_owned())]);
     let grace = |environment: &Environment, flags: &Flags| {
-        parse("sweeper.yaml", &text, environment, flags).unwrap().0.policy.grace.as_secs() / 3600
+        CONFIGURATION.parse("sweeper.yaml", &text, environment, flags).unwrap().0.policy.grace.as_secs() / 3600
     };
     assert_eq!(grace(&Environment::new(), &Flags::new()), 1);
     assert_eq!(grace(&environment, &Flags::new()), 2);
@@ -161,7 +161,7 @@ fn missing_folder_of_the_audit_file_is_a_warning_that_names_it() {
     let folder = tempfile::tempdir().unwrap();
     let said = |file: &std::path::Path| {
         let text = format!("{LEAST}audit: {{file: {}}}\n", file.display());
-        parse("sweeper.yaml", &text, &Environment::new(), &Flags::new()).unwrap().1.to_string()
+        CONFIGURATION.parse("sweeper.yaml", &text, &Environment::new(), &Flags::new()).unwrap().1.to_string()
     };
     let missing = folder.path().join("missing");
     let warning = said(&missing.join("audit.jsonl"));
@@ -191,7 +191,7 @@ fn cluster_scoped_kinds_need_a_signing_key() {
 
 #[test]
 fn missing_signing_key_is_a_warning_that_names_the_risk() {
-    let said = parse("sweeper.yaml", LEAST, &Environment::new(), &Flags::new()).unwrap().1.to_string();
+    let said = CONFIGURATION.parse("sweeper.yaml", LEAST, &Environment::new(), &Flags::new()).unwrap().1.to_string();
     assert!(said.contains("signing_key_files") && said.contains("by the names of their adapters alone"), "{said}");
 }
 
@@ -206,7 +206,7 @@ fn kinds_that_leave_out_the_works_of_maestro_are_a_warning() {
         ("{exclude: [work.open-cluster-management.io/*]}", false),
     ] {
         let text = format!("adapters: [a]\napi: {{base_url: 'http://api'}}\nkinds: {kinds}\n{maestro}\n");
-        let (_, warnings) = parse("sweeper.yaml", &text, &Environment::new(), &Flags::new()).unwrap();
+        let (_, warnings) = CONFIGURATION.parse("sweeper.yaml", &text, &Environment::new(), &Flags::new()).unwrap();
         assert_eq!(!warnings.to_string().contains("leaves its works out"), is_swept, "{kinds}: {warnings}");
     }
 }

@@ -16,7 +16,7 @@ use tracing::level_filters::LevelFilter;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
 use super::*;
-use crate::config::{self, Environment, Flags};
+use crate::config::{CONFIGURATION, Environment, Flags};
 use crate::objects::Choice;
 use crate::world::World;
 
@@ -51,7 +51,7 @@ fn sweeper(settings: &str) -> Sweeper<World, World> {
     let text = format!(
         "adapters: [a]\nresource_id_pattern: 'r[0-9]'\napi: {{base_url: 'http://api'}}\ngrace: 1ns\n{settings}"
     );
-    let config = config::parse("test", &text, &Environment::new(), &Flags::new()).unwrap().0;
+    let config = CONFIGURATION.parse("test", &text, &Environment::new(), &Flags::new()).unwrap().0;
     let metrics = Arc::new(Metrics::new(&THIS, config.policy.grace, config.dry_run));
     let (audit, refused) = (Audit::to_nowhere(), Refused::default());
     let page = PlanPage::new(&config.plan_access, Timestamp::UNIX_EPOCH);

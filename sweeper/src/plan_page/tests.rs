@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::*;
 use crate::act::Refused;
 use crate::audit::Audit;
-use crate::config::{self, Environment, Flags};
+use crate::config::{CONFIGURATION, Environment, Flags};
 use crate::leader::{Claim, Lease};
 use crate::metrics::Metrics;
 use crate::notes::Notes;
@@ -47,7 +47,7 @@ fn sweeper(settings: &str, orphans: usize) -> Sweeper<World, World> {
     let text = format!(
         "adapters: [a]\nresource_id_pattern: 'r[0-9]'\napi: {{base_url: 'http://user:passw0rd@api'}}\ngrace: 1ns\n{settings}"
     );
-    let config = config::parse("test", &text, &Environment::new(), &Flags::new()).unwrap().0;
+    let config = CONFIGURATION.parse("test", &text, &Environment::new(), &Flags::new()).unwrap().0;
     let metrics = Arc::new(Metrics::new(&THIS, config.policy.grace, config.dry_run));
     let (audit, refused) = (Audit::to_nowhere(), Refused::default());
     let page = PlanPage::new(&config.plan_access, Timestamp::UNIX_EPOCH);

@@ -8,7 +8,7 @@ use lifecycle_objects::id::Generation;
 use serde_json::json;
 
 use super::*;
-use crate::config::{Environment, Flags, parse};
+use crate::config::{CONFIGURATION, Environment, Flags};
 use crate::survey::survey;
 use crate::world::World;
 
@@ -18,7 +18,7 @@ fn config(adapters: &str, api: &str) -> Config {
     let text = format!(
         "adapters: [{adapters}]\nresource_id_pattern: 'r[0-9]'\nlimits: {{percent: 100}}\napi: {{base_url: '{api}'}}\n"
     );
-    parse("test", &text, &Environment::new(), &Flags::new()).unwrap().0
+    CONFIGURATION.parse("test", &text, &Environment::new(), &Flags::new()).unwrap().0
 }
 
 /// A plan with the orphan `free`, and the orphan `owned`, which another object owns.

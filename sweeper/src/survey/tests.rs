@@ -21,7 +21,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::config::{Config, Environment, Flags, parse};
+use crate::config::{CONFIGURATION, Config, Environment, Flags};
 use crate::inventory::KindFilter;
 use crate::objects::Choice;
 use crate::world::World;
@@ -44,7 +44,7 @@ impl Setup {
     /// A world whose API has the resources `living`, and one object of each of `owners`, made for generation 1.
     fn new(living: &[u64], owners: &[u64]) -> Self {
         let world = World::default();
-        let config = parse("test", CONFIG, &Environment::new(), &Flags::new()).unwrap().0;
+        let config = CONFIGURATION.parse("test", CONFIG, &Environment::new(), &Flags::new()).unwrap().0;
         for owner in owners {
             world.add(json!({
                 "apiVersion": "v1", "kind": "ConfigMap",

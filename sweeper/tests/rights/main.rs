@@ -6,7 +6,7 @@ mod roles;
 
 use anyhow::{Context as _, Result};
 use http::{Method, Request};
-use hyperfleet_sweeper::config::{Config, Environment, Flags, parse};
+use hyperfleet_sweeper::config::{CONFIGURATION, Config, Environment, Flags};
 use kube::Client;
 use lifecycle_e2e::kube::ControlPlane;
 use lifecycle_kube::rights::Account;
@@ -70,7 +70,7 @@ impl Server {
 /// A configuration with these keys beside the required ones.
 fn config(text: &str) -> Result<Config> {
     let text = format!("adapters: [a]\napi: {{base_url: 'http://api:8000'}}\n{text}");
-    let loaded = parse("sweeper.yaml", &text, &Environment::new(), &Flags::new());
+    let loaded = CONFIGURATION.parse("sweeper.yaml", &text, &Environment::new(), &Flags::new());
     loaded.map(|(config, _)| config).map_err(|diagnostics| anyhow::anyhow!("{diagnostics}"))
 }
 

@@ -6,7 +6,7 @@ use lifecycle_objects::id::GroupVersionKind;
 use lifecycle_objects::write::{WriteError, WriteErrorKind};
 
 use super::*;
-use crate::config::{Config, Environment, Flags, parse};
+use crate::config::{CONFIGURATION, Config, Environment, Flags};
 
 fn kind(api_version: &str, kind: &str, plural: &str, namespaced: bool, verbs: &[&str]) -> ServedKind {
     let verbs = verbs.iter().map(|verb| (*verb).to_owned()).collect();
@@ -112,7 +112,7 @@ fn comment_names_each_pattern_that_selects_nothing() {
 
 fn config(text: &str) -> Config {
     let text = format!("adapters: [a]\napi: {{base_url: 'http://api:8000'}}\n{text}");
-    parse("sweeper.yaml", &text, &Environment::new(), &Flags::new()).unwrap().0
+    CONFIGURATION.parse("sweeper.yaml", &text, &Environment::new(), &Flags::new()).unwrap().0
 }
 
 fn print(config: &Config) -> String {
