@@ -9,23 +9,20 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use jiff::Timestamp;
-use lifecycle_config::diagnostics::Diagnostics;
+use lifecycle_service::configuration::{Environment, Flags, Loaded, check};
 use lifecycle_service::http::{Limits, Listener};
-use lifecycle_service::logging::{self, Identity};
 use lifecycle_service::probes::Readiness;
-use lifecycle_service::program::print;
 use lifecycle_service::servers::{serve_health, serve_metrics};
-use lifecycle_service::settings::{check, log_diagnostics};
-use lifecycle_service::{shutdown, version};
+use lifecycle_service::settings::log_diagnostics;
+use lifecycle_service::shutdown;
 use sqlx::postgres::PgPoolOptions;
 use sqlx::{Connection as _, PgConnection, PgPool};
 use tokio::sync::watch;
 use tokio::time::timeout;
-use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::args::Invocation;
 use crate::changes::Api;
-use crate::config::{self, Config, Environment, FILE, Flags};
+use crate::config::{CONFIGURATION, Config};
 use crate::metrics::Metrics;
 use crate::routes::router;
 
@@ -44,24 +41,19 @@ const PING: Duration = Duration::from_secs(2);
 /// Returns the reason why the command failed.
 pub fn run(invocation: Invocation, flags: &Flags, environment: &Environment) -> anyhow::Result<ExitCode> {
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let loaded = || config::load(FILE.resolve(flags, environment).as_deref(), environment, flags);
+    let loaded = CONFIGURATION.load(environment, flags);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("failed to start")?;
     runtime.block_on(async {
         match invocation {
-            Invocation::Serve => serve(start(loaded())?).await,
-            Invocation::Migrate => migrate(&start(loaded())?).await,
-            Invocation::Check => check(loaded()),
-            Invocation::Schema => print(&format!("{:#}\n", config::schema())),
-            Invocation::Version => print(&format!("{}\n", version::THIS)),
+            Invocation::Serve => serve(start(loaded)?).await,
+            Invocation::Migrate => migrate(&start(loaded)?).await,
+            Invocation::Check => check(loaded),
         }
     })
 }
 
-/// Installs the log of a loaded configuration.
-fn start(loaded: Result<(Config, Diagnostics), Diagnostics>) -> anyhow::Result<Config> {
-    let (config, warnings) =
-        loaded.map_err(|diagnostics| anyhow::anyhow!("the configuration is wrong\n{diagnostics}"))?;
-    let _ = logging::subscriber(config.log, &Identity::of("local-api")).try_init();
+fn start(loaded: Loaded<Config>) -> anyhow::Result<Config> {
+    let (config, warnings) = CONFIGURATION.start(loaded, "")?;
     log_diagnostics(&warnings);
     Ok(config)
 }

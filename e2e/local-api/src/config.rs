@@ -1,19 +1,15 @@
-//! Loads the configuration from a file, environment variables and flags.
-//!
-//! In: the file's text, the variables and the flags. Out: a [`Config`] with every default applied. Fails: with all
-//! diagnostics at once. The keys, and the names of flags and variables, are the real API's, so that its file and its
+//! The configuration. The keys, and the names of flags and variables, are the real API's, so that its file and its
 //! environment start this one.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::Path;
 use std::str::FromStr as _;
 
-use lifecycle_config::decode::{Typing, schema_of};
-use lifecycle_config::diagnostics::Diagnostics;
+use lifecycle_config::decode::Typing;
 use lifecycle_config::document::{Document, Path as Place};
-use lifecycle_config::settings::{self as merge, Derived, FileName, Resolver, Setting, Table};
+use lifecycle_config::settings::{Derived, FileName, Resolver, Setting, Table};
+use lifecycle_service::configuration::Configuration;
 use lifecycle_service::logging::{LogSettings, Output};
-use lifecycle_service::settings::{self as service, LogSpec, log_at};
+use lifecycle_service::settings::{LogSpec, log_at};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -159,38 +155,17 @@ pub struct Config {
     pub log: LogSettings,
 }
 
-/// Reads and loads the configuration file; without a path it loads flags and variables alone.
-///
-/// # Errors
-/// Returns every diagnostic, also if the file cannot be read.
-pub fn load(
-    path: Option<&Path>,
-    environment: &Environment,
-    flags: &Flags,
-) -> Result<(Config, Diagnostics), Diagnostics> {
-    service::load(&FILE, path, "no configuration file", |file, text| parse(file, text, environment, flags))
-}
+/// The configuration file of the API. `database.url` may contain a password.
+pub const CONFIGURATION: Configuration<ApiSpec, Config> = Configuration {
+    file: FILE,
+    absent: "no configuration file",
+    table: API,
+    document: Document::parse_secret,
+    resolve,
+    log: |config| (config.log, "local-api"),
+};
 
-/// Loads a configuration from the file's text. Returns warnings beside the configuration.
-///
-/// # Errors
-/// Returns every diagnostic.
-pub fn parse(
-    file: &str,
-    text: &str,
-    environment: &Environment,
-    flags: &Flags,
-) -> Result<(Config, Diagnostics), Diagnostics> {
-    merge::load(&API, &schema(), Document::parse_secret(file, text)?, environment, flags, resolve)
-}
-
-/// Returns the JSON Schema of the file.
-#[must_use]
-pub fn schema() -> Value {
-    schema_of::<ApiSpec>()
-}
-
-fn resolve(spec: ApiSpec, mut resolver: Resolver<'_>) -> Option<Config> {
+fn resolve(spec: ApiSpec, mut resolver: Resolver<'_>, _: &Environment) -> Option<Config> {
     let r = &mut resolver;
     let database = database(r, &spec.database);
     if spec.server.jwt.enabled == Some(true) {

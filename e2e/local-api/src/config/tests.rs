@@ -5,7 +5,7 @@ use super::*;
 const EXAMPLE: &str = include_str!("../../example.yaml");
 
 fn load(text: &str) -> Result<Config, String> {
-    let loaded = parse("api.yaml", text, &Environment::new(), &Flags::new());
+    let loaded = CONFIGURATION.parse("api.yaml", text, &Environment::new(), &Flags::new());
     loaded.map(|(config, _)| config).map_err(|diagnostics| diagnostics.to_string())
 }
 
@@ -33,7 +33,7 @@ entities: [{kind: Cluster, plural: clusters, required_adapters: [dns]}]
 
 #[test]
 fn file_of_the_real_api_loads() {
-    let (config, warnings) = parse("api.yaml", REAL, &Environment::new(), &Flags::new()).unwrap();
+    let (config, warnings) = CONFIGURATION.parse("api.yaml", REAL, &Environment::new(), &Flags::new()).unwrap();
     let database = &config.database;
     assert_eq!((database.get_host(), database.get_port()), ("db", 5433));
     assert_eq!((database.get_database(), database.get_username()), (Some("fleet"), "api"));
@@ -51,7 +51,7 @@ fn flag_wins_over_variable_and_variable_over_file() {
     let environment =
         [("HYPERFLEET_SERVER_PORT".to_owned(), "1".to_owned()), ("HYPERFLEET_HEALTH_PORT".to_owned(), "2".to_owned())];
     let flags = [("server-port", "3".to_owned())];
-    let (config, _) = parse("api.yaml", EXAMPLE, &environment.into(), &flags.into()).unwrap();
+    let (config, _) = CONFIGURATION.parse("api.yaml", EXAMPLE, &environment.into(), &flags.into()).unwrap();
     assert_eq!((config.listen.port(), config.health_listen.port()), (3, 2));
 }
 
