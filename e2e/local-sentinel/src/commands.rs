@@ -8,16 +8,12 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use jiff::Timestamp;
-use lifecycle_config::diagnostics::Diagnostics;
-use lifecycle_service::logging::{self, Identity};
-use lifecycle_service::program::print;
-use lifecycle_service::settings::{check, log_diagnostics};
-use lifecycle_service::{shutdown, version};
-use tracing_subscriber::util::SubscriberInitExt as _;
+use lifecycle_service::configuration::{Environment, Flags, Loaded, check};
+use lifecycle_service::settings::log_diagnostics;
+use lifecycle_service::shutdown;
 
 use crate::args::Invocation;
-use crate::config::settings::FILE;
-use crate::config::{self, Config, Environment, Flags};
+use crate::config::{self, CONFIGURATION, Config};
 use crate::run;
 
 /// Runs a command.
@@ -25,22 +21,15 @@ use crate::run;
 /// # Errors
 /// Returns the reason why the command failed.
 pub fn run(invocation: Invocation, flags: &Flags, environment: &Environment) -> anyhow::Result<ExitCode> {
+    let loaded = config::load(environment, flags);
     match invocation {
-        Invocation::Serve => serve(flags, environment),
-        Invocation::Check => check(load(flags, environment)),
-        Invocation::Schema => print(&format!("{:#}\n", config::schema())),
-        Invocation::Version => print(&format!("{}\n", version::THIS)),
+        Invocation::Serve => serve(loaded),
+        Invocation::Check => check(loaded),
     }
 }
 
-fn load(flags: &Flags, environment: &Environment) -> Result<(Config, Diagnostics), Diagnostics> {
-    config::load(FILE.resolve(flags, environment).as_deref(), environment, flags)
-}
-
-fn serve(flags: &Flags, environment: &Environment) -> anyhow::Result<ExitCode> {
-    let (config, warnings) =
-        load(flags, environment).map_err(|diagnostics| anyhow::anyhow!("the configuration is wrong\n{diagnostics}"))?;
-    let _ = logging::subscriber(config.log, &Identity::of(&config.name)).try_init();
+fn serve(loaded: Loaded<Config>) -> anyhow::Result<ExitCode> {
+    let (config, warnings) = CONFIGURATION.start(loaded, "")?;
     log_diagnostics(&warnings);
     // An error means that a provider is already installed.
     let _ = rustls::crypto::ring::default_provider().install_default();

@@ -1,7 +1,4 @@
-//! Loads the configuration from a file, environment variables and flags.
-//!
-//! In: the file's text, the environment variables, and the flags. Out: a [`Config`] with every default applied. Fails:
-//! with all diagnostics at once. A flag wins over a variable, a variable over the file, the file over the default.
+//! The configuration of the local Sentinel.
 //!
 //! The keys are those of the real Sentinel's file, and `broker` of its broker's file. Both can be in one file; if
 //! `BROKER_CONFIG_FILE` names a file, `broker` is read there. No diagnostic quotes a line of a file, because the broker's
@@ -20,11 +17,10 @@ use lifecycle_api_client::TokenSettings;
 use lifecycle_config::decode::schema_of;
 use lifecycle_config::diagnostics::{Diagnostic, Diagnostics};
 use lifecycle_config::document::Document;
-use lifecycle_config::settings as merge;
+use lifecycle_config::settings::{self as merge, Resolver};
+use lifecycle_service::configuration::{Configuration, Loaded};
 use lifecycle_service::files;
 use lifecycle_service::logging::LogSettings;
-use lifecycle_service::settings as service;
-use serde_json::Value;
 
 mod default_rule;
 mod resolve;
@@ -152,52 +148,34 @@ impl ExchangeType {
     }
 }
 
-/// Reads and loads the configuration file, and the broker's file if there is one; without a path it loads flags and
-/// variables alone.
+/// The configuration file of the Sentinel, with the broker in it.
+pub const CONFIGURATION: Configuration<SentinelSpec, Config> = Configuration {
+    file: FILE,
+    absent: "no configuration file",
+    table: SENTINEL,
+    document,
+    resolve: |spec, resolver, _| resolve::resolve(spec, resolver, None),
+    log: |config| (config.log, &config.name),
+};
+
+/// Loads the configuration, with the broker of a file of its own if there is one.
 ///
 /// # Errors
 /// Returns every diagnostic, also if a file cannot be read. Diagnostics of the broker's file come first.
-pub fn load(
-    path: Option<&Path>,
-    environment: &Environment,
-    flags: &Flags,
-) -> Result<(Config, Diagnostics), Diagnostics> {
+pub fn load(environment: &Environment, flags: &Flags) -> Loaded<Config> {
     let (apart, mut warnings) = match broker_file(environment, flags)? {
         Some((broker, warnings)) => (Some(broker), warnings),
         None => (None, Diagnostics::default()),
     };
-    let parse = |file: &str, text: &str| parse_beside(apart, file, text, environment, flags);
-    let (config, found) = service::load(&FILE, path, "no configuration file", parse)?;
+    let resolve = |spec, resolver: Resolver<'_>| resolve::resolve(spec, resolver, apart);
+    let (config, found) = CONFIGURATION.load_by(environment, flags, resolve)?;
     warnings.extend(found);
     Ok((config, warnings))
 }
 
-/// Loads a configuration from the file's text. Returns warnings beside the configuration.
-///
-/// # Errors
-/// Returns every diagnostic.
-pub fn parse(
-    file: &str,
-    text: &str,
-    environment: &Environment,
-    flags: &Flags,
-) -> Result<(Config, Diagnostics), Diagnostics> {
-    parse_beside(None, file, text, environment, flags)
-}
-
-/// Loads a configuration beside the broker of a file of its own.
-fn parse_beside(
-    apart: Option<BrokerConfig>,
-    file: &str,
-    text: &str,
-    environment: &Environment,
-    flags: &Flags,
-) -> Result<(Config, Diagnostics), Diagnostics> {
-    // Go's configuration library reads keys in any case.
-    let document = Document::parse_secret(file, text)?.with_lower_case_keys();
-    merge::load(&SENTINEL, &schema(), document, environment, flags, |spec, resolver| {
-        resolve::resolve(spec, resolver, apart)
-    })
+/// Parses a file. Go's configuration library reads keys in any case.
+fn document(file: &str, text: &str) -> Result<Document, Diagnostics> {
+    Ok(Document::parse_secret(file, text)?.with_lower_case_keys())
 }
 
 /// Loads the broker's file; `None` if no variable names one.
@@ -207,15 +185,8 @@ fn broker_file(environment: &Environment, flags: &Flags) -> Result<Option<(Broke
         let help = format!("name a readable file by {BROKER_FILE}");
         Diagnostics::from(Diagnostic::unreadable(name, &error, Some(help)))
     })?;
-    let document = Document::parse_secret(name, &text)?.with_lower_case_keys();
     let schema = schema_of::<BrokerFileSpec>();
-    merge::load(&BROKER, &schema, document, environment, flags, resolve::broker_file).map(Some)
-}
-
-/// Returns the JSON Schema of the file.
-#[must_use]
-pub fn schema() -> Value {
-    schema_of::<SentinelSpec>()
+    merge::load(&BROKER, &schema, document(name, &text)?, environment, flags, resolve::broker_file).map(Some)
 }
 
 #[cfg(test)]

@@ -2,9 +2,8 @@
 
 use std::process::ExitCode;
 
-use lifecycle_service::program;
-use local_sentinel::{args, commands};
+use local_sentinel::{args, commands, config::CONFIGURATION};
 
 fn main() -> ExitCode {
-    program::run(args::parse, |(invocation, flags), environment| commands::run(invocation, &flags, &environment))
+    CONFIGURATION.run(args::command(), commands::run)
 }

@@ -12,7 +12,7 @@ use jiff::{SignedDuration, Timestamp};
 use lifecycle_e2e::rabbitmq::{Broker, Depth};
 use lifecycle_e2e::sentinel::Event;
 use lifecycle_e2e::{PATIENCE, await_condition};
-use local_sentinel::config::{Environment, Flags, parse};
+use local_sentinel::config::{CONFIGURATION, Environment, Flags};
 use local_sentinel::run;
 use local_sentinel::sentinel::{Polled, Sentinel};
 use serde_json::{Value, json};
@@ -42,7 +42,7 @@ impl Hours {
             "broker": { "rabbitmq": { "url": system.parts.broker_url, "exchange_type": "topic" } },
             "resource_type": "clusters",
         });
-        let parsed = parse("sentinel.yaml", &config.to_string(), &Environment::new(), &Flags::new());
+        let parsed = CONFIGURATION.parse("sentinel.yaml", &config.to_string(), &Environment::new(), &Flags::new());
         let (config, _) = parsed.map_err(|diagnostics| anyhow::anyhow!("{diagnostics}"))?;
         let ahead = Arc::<AtomicI64>::default();
         let now = Arc::clone(&ahead);

@@ -50,7 +50,7 @@ broker: {type: rabbitmq, rabbitmq: {url: 'amqp://rabbitmq/fleet', exchange_type:
 
 fn parsed(text: &str, variables: &[(&str, &str)], flags: &Flags) -> Result<(Config, Diagnostics), Diagnostics> {
     let variables = variables.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
-    parse("s.yaml", text, &variables, flags)
+    CONFIGURATION.parse("s.yaml", text, &variables, flags)
 }
 
 fn loaded(text: &str) -> Config {
@@ -107,9 +107,10 @@ fn broker_file_wins_over_the_broker_section() {
         path.to_str().unwrap().to_owned()
     };
     let sentinel = file("s.yaml", LEAST);
-    let loaded = |broker: &str, flags: Flags| {
+    let loaded = |broker: &str, mut flags: Flags| {
+        flags.insert(FILE.flag, sentinel.clone());
         let variables = Environment::from([("BROKER_CONFIG_FILE".to_owned(), file("broker.yaml", broker))]);
-        load(Some(Path::new(&sentinel)), &variables, &flags)
+        load(&variables, &flags)
     };
     let broker =
         "subscriber: {parallelism: 2}\nbroker: {type: rabbitmq, rabbitmq: {url: 'amqp://other', exchange_type: topic}}";

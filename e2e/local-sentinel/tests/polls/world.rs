@@ -9,7 +9,7 @@ use lifecycle_e2e::rabbitmq::{Broker, Message, Topic};
 use lifecycle_e2e::sentinel::Event;
 use lifecycle_e2e::{PATIENCE, init};
 use lifecycle_service::metrics::Exposition;
-use local_sentinel::config::{Config, Environment, Flags, parse};
+use local_sentinel::config::{CONFIGURATION, Config, Environment, Flags};
 use local_sentinel::listing::ListingError;
 use local_sentinel::metrics::Metrics;
 use local_sentinel::run;
@@ -52,7 +52,8 @@ impl World {
             self.topic.name(),
             self.broker.url(),
         );
-        Ok(parse("sentinel.yaml", &text, &Environment::new(), &Flags::new())
+        Ok(CONFIGURATION
+            .parse("sentinel.yaml", &text, &Environment::new(), &Flags::new())
             .map_err(|error| anyhow::anyhow!("{error}"))?
             .0)
     }
