@@ -4,21 +4,18 @@
 //! puts the types into its own file's type, and so gets the keys' descriptions in its schema as well.
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::path::PathBuf;
 
 use lifecycle_config::address;
 use lifecycle_config::diagnostics::{Diagnostic, Diagnostics, Severity};
 use lifecycle_config::document::Path as Place;
-use lifecycle_config::settings::{FileName, Resolver};
+use lifecycle_config::settings::Resolver;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tracing::metadata::LevelFilter;
 
 use crate::access::Access;
-use crate::files;
 use crate::logging::{Format, LogSettings, Output};
-use crate::program::print;
 
 /// Level, format and output of the log.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -104,39 +101,6 @@ pub fn access(r: &mut Resolver<'_>, section: &str, token_file: Option<&str>, ano
         (None, true) => Access::Anonymous,
         (None, false) => Access::Off,
     }
-}
-
-/// Reads the configuration file, and parses it by its name and text. Without a path it parses an empty one, which
-/// diagnostics call `nothing`.
-///
-/// # Errors
-/// Returns every diagnostic, also if the file cannot be read.
-pub fn load<C>(
-    file: &FileName,
-    path: Option<&Path>,
-    nothing: &str,
-    parse: impl FnOnce(&str, &str) -> Result<C, Diagnostics>,
-) -> Result<C, Diagnostics> {
-    let Some(path) = path else { return parse(nothing, "{}") };
-    let name = path.display().to_string();
-    let text = files::read_text(path, files::CONFIGURATION).map_err(|error| {
-        let help = format!("name a readable file by --{} or {}", file.flag, file.variable);
-        Diagnostics::from(Diagnostic::unreadable(&name, &error, Some(help)))
-    })?;
-    parse(&name, &text)
-}
-
-/// Prints the diagnostics of a configuration, whether it loads or not. The exit code says which.
-///
-/// # Errors
-/// Standard output is closed, or its disk is full.
-pub fn check<C>(loaded: Result<(C, Diagnostics), Diagnostics>) -> anyhow::Result<ExitCode> {
-    let (diagnostics, code) = match loaded {
-        Ok((_, diagnostics)) => (diagnostics, ExitCode::SUCCESS),
-        Err(diagnostics) => (diagnostics, ExitCode::FAILURE),
-    };
-    print(&format!("{diagnostics}\n"))?;
-    Ok(code)
 }
 
 /// Logs the warnings and notes of a configuration that loaded, because nobody ran `check` in the container.
