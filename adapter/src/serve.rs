@@ -51,14 +51,13 @@ use crate::dependency::{Dependency, Intake, Supervisor, Suspicion};
 use crate::dispatch::{DispatchOptions, Dispatcher, Drained, Handler};
 use crate::handler::{self, PassHandler};
 use crate::input_metrics::CountedInput;
-use crate::metrics::{MetricIdentity, Metrics};
+use crate::metrics::{MetricIdentity, Metrics, WriteResult};
 use crate::order;
 use crate::passes::Passes;
 use crate::pipeline::Pipeline;
 use crate::transport::kubernetes::{self, KubernetesTransport};
 use crate::transport::maestro::{self, MaestroTransport};
-use crate::transport::observed::ObservedTransport;
-use crate::transport::router::Router;
+use crate::transport::router::{DeletionObserver, Router};
 
 /// How often the adapter asks again while something else answers in the API's place: as seldom as it probes a
 /// dependency that is down for long.
@@ -181,7 +180,7 @@ async fn adapt(
     } else {
         None
     };
-    let transport = ObservedTransport::new(Router::new(kubernetes, maestro), Arc::clone(&metrics));
+    let transport = Router::new(kubernetes, maestro, deletions(Arc::clone(&metrics)));
     let parallelism = broker.as_ref().map_or(DEFAULT_PARALLELISM, |broker| broker.parallelism);
     let options = DispatchOptions {
         parallelism: NonZeroUsize::new(parallelism.into()).unwrap_or(NonZeroUsize::MIN),
@@ -349,6 +348,14 @@ fn connect_maestro(
     anyhow::ensure!(config.faults.is_empty(), "{}", config.faults.join("; "));
     let observer = maestro::observer(Arc::clone(metrics), suspicion);
     Ok(MaestroTransport::new(Maestro::new(config.settings.clone(), observer)?))
+}
+
+/// Returns an observer that counts and times deletions.
+fn deletions(metrics: Arc<Metrics>) -> DeletionObserver {
+    Arc::new(move |kind| {
+        let running = metrics.deletion_started(kind);
+        Box::new(move |is_accepted| running.finish(if is_accepted { WriteResult::Success } else { WriteResult::Error }))
+    })
 }
 
 fn pipeline<T, A>(loaded: Loaded, environment: &Environment, transport: T, api: A) -> Pipeline<T, A> {

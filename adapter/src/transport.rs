@@ -8,7 +8,6 @@
 pub mod kubernetes;
 pub mod maestro;
 pub mod memory;
-pub mod observed;
 pub mod router;
 
 use std::future::Future;

@@ -1,8 +1,10 @@
-//! Picks the transport by the destination of a call.
+//! Picks the transport by the destination of a call, and lets deletions be observed.
 //!
 //! In: calls that name their destination. Out: the response of that destination's transport. Fails with
 //! `Invalid` if the destination has no transport. Loading a task checks its destinations, so that this failure
 //! is a bug.
+
+use std::sync::Arc;
 
 use lifecycle_bundle::guard::Members;
 use lifecycle_objects::destination::Destination;
@@ -14,17 +16,22 @@ use serde_json::Value;
 
 use super::Transport;
 
+/// Is called with the kind of an object as its deletion begins. Returns what is called with whether the deletion was accepted,
+/// or dropped if the deletion is.
+pub type DeletionObserver = Arc<dyn Fn(&str) -> Box<dyn FnOnce(bool) + Send> + Send + Sync>;
+
 /// A transport for this cluster, and one for all Maestro consumers; a task that does not need one has none.
-#[derive(Debug)]
 pub struct Router<C, M> {
     cluster: Option<C>,
     consumers: Option<M>,
+    observer: DeletionObserver,
 }
 
 impl<C, M> Router<C, M> {
-    /// Creates a router that sends calls for this cluster to `cluster`, and all others to `consumers`.
-    pub fn new(cluster: Option<C>, consumers: Option<M>) -> Self {
-        Self { cluster, consumers }
+    /// Creates a router that sends calls for this cluster to `cluster`, all others to `consumers`, and tells `observer` of
+    /// each deletion.
+    pub fn new(cluster: Option<C>, consumers: Option<M>, observer: DeletionObserver) -> Self {
+        Self { cluster, consumers, observer }
     }
 
     fn cluster(&self, verb: &str) -> Result<&C, WriteError> {
@@ -96,12 +103,18 @@ impl<C: Transport, M: Transport> Transport for Router<C, M> {
     }
 
     async fn delete(&self, target: &Target, propagation: PropagationPolicy) -> Result<Deletion, WriteError> {
-        match &target.destination {
-            Destination::ThisCluster => self.cluster("delete")?.delete(target, propagation).await,
-            consumer @ Destination::Consumer(_) => {
-                self.consumers("delete", consumer)?.delete(target, propagation).await
+        let end = (self.observer)(&target.kind.kind);
+        let deletion = async {
+            match &target.destination {
+                Destination::ThisCluster => self.cluster("delete")?.delete(target, propagation).await,
+                consumer @ Destination::Consumer(_) => {
+                    self.consumers("delete", consumer)?.delete(target, propagation).await
+                }
             }
-        }
+        };
+        let deletion = deletion.await;
+        end(deletion.is_ok());
+        deletion
     }
 }
 

@@ -1,6 +1,7 @@
 //! Runs one task on two in-memory stores: this cluster and a Maestro consumer.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
+use std::sync::Mutex;
 use std::time::Duration;
 
 use lifecycle_core::plan::{Next, Planner};
@@ -9,6 +10,7 @@ use lifecycle_core::task::{Task, TransportKind};
 use lifecycle_language::scope::Scope;
 use lifecycle_language::template::Template;
 use lifecycle_objects::id::Generation;
+use lifecycle_objects::object_ref::ObjectRef;
 use lifecycle_objects::stamp::Stamp;
 use lifecycle_objects::write::Command;
 use serde_json::json;
@@ -20,6 +22,10 @@ use crate::observe::find_all;
 use crate::transport::memory::MemoryTransport;
 
 const NOW: &str = "2026-01-01T00:00:00Z";
+
+fn unobserved() -> DeletionObserver {
+    Arc::new(|_| Box::new(|_| {}))
+}
 
 fn world() -> MemoryTransport {
     MemoryTransport::new(NOW.parse().unwrap())
@@ -86,7 +92,7 @@ async fn pass(task: &Task, transport: &impl Transport, deleting: bool) -> Vec<St
 
 #[tokio::test]
 async fn one_task_runs_on_two_destinations() {
-    let router = Router::new(Some(world()), Some(world()));
+    let router = Router::new(Some(world()), Some(world()), unobserved());
     let task = task();
     let operations =
         || [router.cluster.as_ref().unwrap().operations(), router.consumers.as_ref().unwrap().operations()];
@@ -107,7 +113,7 @@ async fn one_task_runs_on_two_destinations() {
 
 #[tokio::test]
 async fn calls_to_a_destination_without_transport_are_invalid() {
-    let router = Router::new(Some(world()), None::<MemoryTransport>);
+    let router = Router::new(Some(world()), None::<MemoryTransport>, unobserved());
     let [created, unread] = &*pass(&task(), &router, false).await else { panic!("two entries") };
     assert_eq!(created, "created");
     assert!(unread.starts_with("DiscoveryFailed: failed to find at Maestro consumer spoke: no transport leads there"));
@@ -124,10 +130,30 @@ async fn calls_to_a_destination_without_transport_are_invalid() {
 async fn inspections_are_about_this_cluster() {
     let map = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "a", "namespace": "team" } });
     let namespace = Inspection::Namespace("team".to_owned());
-    let router = Router::new(Some(world().with_objects([map.clone()]).unwrap()), Some(world()));
+    let router = Router::new(Some(world().with_objects([map.clone()]).unwrap()), Some(world()), unobserved());
     let found = router.inspect(&namespace, &Members::default()).await.unwrap();
     assert_eq!(found.map(|it| it.to_string()).as_deref(), Some("ConfigMap team/a"));
-    let router = Router::new(None::<MemoryTransport>, Some(world().with_objects([map]).unwrap()));
+    let router = Router::new(None::<MemoryTransport>, Some(world().with_objects([map]).unwrap()), unobserved());
     let error = router.inspect(&namespace, &Members::default()).await.unwrap_err();
     assert_eq!(error.kind, WriteErrorKind::Invalid, "{error}");
+}
+
+#[tokio::test]
+async fn observer_learns_of_each_deletion_and_whether_it_was_accepted() {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let log = Arc::clone(&seen);
+    let observer: DeletionObserver = Arc::new(move |kind| {
+        let (log, kind) = (Arc::clone(&log), kind.to_owned());
+        log.lock().unwrap().push(format!("{kind} begins"));
+        Box::new(move |is_accepted| log.lock().unwrap().push(format!("{kind} is accepted: {is_accepted}")))
+    });
+    let map = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "a", "namespace": "team" } });
+    let router = Router::new(Some(world().with_objects([map]).unwrap()), None::<MemoryTransport>, observer);
+    let live = Version::new(router.cluster.as_ref().unwrap().objects().remove(0));
+    let here = Target::of(&live, &ObjectRef::of(live.object()).kind, &Destination::ThisCluster);
+    let nowhere = Target { destination: Destination::Consumer("spoke".to_owned()), ..here.clone() };
+    assert_eq!(router.delete(&here, PropagationPolicy::Background).await, Ok(Deletion::Gone));
+    assert!(router.delete(&nowhere, PropagationPolicy::Background).await.is_err());
+    let expected = ["begins", "is accepted: true", "begins", "is accepted: false"];
+    assert_eq!(*seen.lock().unwrap(), expected.map(|what| format!("ConfigMap {what}")));
 }
