@@ -17,6 +17,9 @@ use tracing::metadata::LevelFilter;
 use crate::access::Access;
 use crate::logging::{Format, LogSettings, Output};
 
+/// A duration in Go's notation, such as `1h30m`; the schema's `format` checks it.
+pub type DurationText = String;
+
 /// Level, format and output of the log.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -7,12 +7,9 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 
 use lifecycle_maestro::config::spec::MaestroSpec;
-use lifecycle_service::settings::{HealthSpec, LogSpec, MetricsSpec};
+use lifecycle_service::settings::{DurationText, HealthSpec, LogSpec, MetricsSpec};
 use schemars::JsonSchema;
 use serde::Deserialize;
-
-/// A duration in Go's notation, such as `1m30s`. The schema's `format` checks it.
-pub type DurationText = String;
 
 /// The deployment file: how one adapter runs.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]

@@ -2,12 +2,9 @@
 //!
 //! The JSON Schema is derived from these types: their doc comments are its descriptions, which `docs/` shows as well.
 
-use lifecycle_service::settings::{HealthSpec, LogSpec};
+use lifecycle_service::settings::{DurationText, HealthSpec, LogSpec};
 use schemars::JsonSchema;
 use serde::Deserialize;
-
-/// A duration in Go's notation, such as `1h30m`; the schema's `format` checks it.
-pub type DurationText = String;
 
 /// The exporter's configuration file.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]

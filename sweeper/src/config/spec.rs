@@ -5,12 +5,9 @@
 use std::num::NonZeroUsize;
 
 use lifecycle_maestro::config::spec::MaestroSpec;
-use lifecycle_service::settings::{HealthSpec, LogSpec, MetricsSpec};
+use lifecycle_service::settings::{DurationText, HealthSpec, LogSpec, MetricsSpec};
 use schemars::JsonSchema;
 use serde::Deserialize;
-
-/// A duration in Go's notation, such as `1h30m`; the schema's `format` checks it.
-pub type DurationText = String;
 
 /// The sweeper's configuration file.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]

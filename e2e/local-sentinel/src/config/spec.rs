@@ -2,13 +2,10 @@
 //!
 //! The JSON Schema is derived from these types: their doc comments are its descriptions.
 
-use lifecycle_service::settings::{HealthSpec, LogSpec, MetricsSpec};
+use lifecycle_service::settings::{DurationText, HealthSpec, LogSpec, MetricsSpec};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
-
-/// A duration in Go's notation, such as `1h30m`; the schema's `format` checks it.
-pub type DurationText = String;
 
 /// The configuration file of the local Sentinel.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
