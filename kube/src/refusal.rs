@@ -151,10 +151,9 @@ impl Refusal {
     }
 
     pub(crate) fn into_error(self, call: &Call<'_>) -> WriteError {
-        let kind = match self.kind() {
-            WriteErrorKind::NotFound if self.is_missing_namespace(call.object) => WriteErrorKind::NamespaceMissing,
-            kind => kind,
-        };
+        let kind = self.kind();
+        let lacks_namespace = kind == WriteErrorKind::NotFound && self.is_missing_namespace(call.object);
+        let kind = if lacks_namespace { WriteErrorKind::NamespaceMissing } else { kind };
         match self {
             Self::Answered(status) => {
                 let code = status.code;
