@@ -17,19 +17,19 @@ mod discard;
 mod endpoint;
 mod http;
 mod identity;
+mod large_answers;
 mod meaning;
 mod origin;
 mod own;
-mod room;
 
 pub use lifecycle_api_client::Answer;
 
 pub use discard::{Discard, dropped, explain};
 pub use http::{ApiSetupError, HttpApi, Observers, backoff, default_headers};
 pub use identity::Identity;
+pub use large_answers::Kept;
 pub use meaning::{Meaning, failure, meaning};
 pub use own::{is_api_report, is_report, names_resource_of};
-pub use room::Kept;
 
 #[cfg(test)]
 pub(crate) use http::tests::api as client;

@@ -13,15 +13,15 @@
 pub mod canned_api;
 pub mod diff;
 pub mod expected;
+pub mod fakes;
 pub mod input;
 pub mod input_error;
 pub mod legacy;
-pub mod life;
+pub mod play;
 pub mod scenario;
 pub mod series;
 pub mod text;
 pub mod trace;
-pub mod world;
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -30,10 +30,10 @@ use jiff::Timestamp;
 use lifecycle_config::diagnostics::Diagnostics;
 
 use crate::args::{DryRunArgs, OutputFormat};
+use fakes::World;
 use input_error::{InputError, SeriesError};
-use life::{Life, Repeat};
+use play::{Life, Repeat};
 use text::Text;
-use world::World;
 
 /// The output streams of a dry run.
 #[derive(Debug)]

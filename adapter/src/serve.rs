@@ -27,7 +27,7 @@ use jiff::Timestamp;
 use lifecycle_api_client::{RetryPolicy, Settings, TokenSettings};
 use lifecycle_core::api_call::ApiCall;
 use lifecycle_core::decision::Decision;
-use lifecycle_core::host::Host;
+use lifecycle_core::process_variables::Host;
 use lifecycle_core::task::{ParamSource, Resource, Task, TransportKind};
 use lifecycle_maestro::Maestro;
 use lifecycle_objects::failure::FailReason;
@@ -52,9 +52,9 @@ use crate::dispatch::{DispatchOptions, Dispatcher, Drained, Handler};
 use crate::handler::{self, PassHandler};
 use crate::input_metrics::CountedInput;
 use crate::metrics::{MetricIdentity, Metrics, WriteResult};
-use crate::order;
 use crate::passes::Passes;
 use crate::pipeline::Pipeline;
+use crate::task_page;
 use crate::transport::kubernetes::{self, KubernetesTransport};
 use crate::transport::maestro::{self, MaestroTransport};
 use crate::transport::router::{DeletionObserver, Router};
@@ -115,7 +115,7 @@ pub async fn serve(setup: Setup, workers: &Handle) -> anyhow::Result<()> {
         access: config.passes.access.clone(),
         started: Timestamp::now(),
         passes: Arc::clone(&passes),
-        task: if shows_passes { order::page(&config.name, &loaded.task).to_string().into() } else { Bytes::new() },
+        task: if shows_passes { task_page::page(&config.name, &loaded.task).to_string().into() } else { Bytes::new() },
         readiness: readiness.clone(),
         metrics: Arc::clone(&metrics),
         stop: stop.clone(),

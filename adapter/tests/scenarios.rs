@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use hyperfleet_adapter::args::{DryRunArgs, LegacyDryRun, OutputFormat};
 use hyperfleet_adapter::config::{Environment, Flags, Paths};
 use hyperfleet_adapter::dry_run::expected::Traces;
-use hyperfleet_adapter::dry_run::life::Life;
+use hyperfleet_adapter::dry_run::play::Life;
 use hyperfleet_adapter::dry_run::text::without_colours;
 use hyperfleet_adapter::dry_run::{Ending, Streams, input, legacy, run_legacy, run_scenario, scenario};
 use jiff::Timestamp;

@@ -7,9 +7,9 @@ use serde_json::{Map, Value, json};
 
 use crate::bundle::conditions::conditions;
 use crate::decision::{Decision, SkipReason};
-use crate::host::Host;
 use crate::outcome::Outcome;
 use crate::precondition::Verdict;
+use crate::process_variables::Host;
 use crate::stage::{Phase, PhaseError};
 use crate::task::Task;
 use lifecycle_language::scope::Scope;

@@ -7,8 +7,8 @@
 
 use serde_json::Value;
 
-use crate::host::Host;
 use crate::precondition;
+use crate::process_variables::Host;
 use crate::sensitive;
 use crate::stage::{Answer, CallError, Need, Phase, PhaseError, Progress, ReadError, Stage};
 use crate::task::{Param, ParamSource, Task};

@@ -26,7 +26,7 @@ mod limits;
 mod lint;
 mod lists;
 mod node;
-mod null_tests;
+mod presence;
 mod readings;
 mod shown;
 mod summary;
@@ -49,7 +49,7 @@ pub use self::abstract_value::{AbstractValue, Fact, Key, Possible, Presence, Rel
 pub use self::faults::Fault;
 use self::internal::Internal;
 use self::lint::Name;
-pub use self::null_tests::NullTest;
+pub use self::presence::NullTest;
 pub use self::readings::Reading;
 pub use self::types::{Mismatch, Types};
 #[cfg(feature = "measure")]
@@ -340,7 +340,7 @@ impl Expression {
     /// Its tests for the presence of a field of the API that may be null, which are true for null.
     #[must_use]
     pub fn null_tests(&self) -> Vec<NullTest> {
-        null_tests::find(&self.parsed.tree)
+        presence::find(&self.parsed.tree)
     }
 
     /// What the expression reads of the scope: each path once, in the order of appearance, with its value now.

@@ -19,9 +19,9 @@ use lifecycle_service::settings::log_diagnostics;
 use lifecycle_service::{files, shutdown};
 
 use crate::args::{Invocation, StuckArgs};
-use crate::causes::chain;
 use crate::config::settings::{EXPORTER, FILE};
 use crate::config::{AGE_BUCKETS, CONFIGURATION, Config, Environment, Flags, Kind, Kinds};
+use crate::error_text::chain;
 use crate::figures::Bounds;
 use crate::scrape::Scraper;
 use crate::server::{Shared, serve_health, serve_metrics};

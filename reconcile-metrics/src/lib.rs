@@ -12,10 +12,10 @@
 //! are unknown. Only [`lifecycle_migrations`] and [`prepare`] write to the database, each in a command of its own.
 
 pub mod args;
-pub mod causes;
 pub mod commands;
 pub mod config;
 pub mod diagnosis;
+pub mod error_text;
 mod exposition;
 pub mod figures;
 pub mod listing;

@@ -38,10 +38,10 @@ use tokio::time::timeout;
 pub use self::outcome::Outcome;
 pub use self::refused::Refused;
 use crate::audit::{Action, Audit, AuditError, FORMAT, Identity, Record};
-use crate::evidence::Evidence;
 use crate::inventory::contents_now;
 use crate::leader::TermOver;
 use crate::objects::Objects;
+use crate::recheck::Evidence;
 
 /// Deletes objects on behalf of one term of leadership.
 pub struct Deleter<'a, O, C, E> {

@@ -16,16 +16,16 @@ use lifecycle_service::version::THIS;
 use serde_json::Value;
 
 use crate::act::Refused;
+use crate::all_objects::Everywhere;
 use crate::audit::Audit;
 use crate::config::{ApiConfig, Config};
-use crate::everywhere::Everywhere;
 use crate::http_api::{HttpApi, Limits};
 use crate::kube_objects::KubeObjects;
 use crate::leader;
+use crate::maestro_objects::Works;
 use crate::metrics::Metrics;
 use crate::pass::{Clock, Sweeper};
 use crate::plan_page::PlanPage;
-use crate::works::Works;
 
 /// A sweeper of real servers.
 pub type RealSweeper = Sweeper<Everywhere, HttpApi>;

@@ -7,6 +7,7 @@
 //! crate reads, asks, deletes and reports.
 
 pub mod act;
+pub mod all_objects;
 pub mod api;
 pub mod approval;
 pub mod args;
@@ -14,24 +15,23 @@ pub mod audit;
 pub mod commands;
 pub mod config;
 pub mod connect;
-pub mod everywhere;
-pub mod evidence;
 pub mod http_api;
 pub mod inventory;
 pub mod kube_objects;
 pub mod leader;
+pub mod lease_notes;
+pub mod maestro_objects;
 pub mod metrics;
-pub mod notes;
 pub mod objects;
 pub mod owners;
 pub mod pass;
 pub mod plan_page;
 pub mod readiness;
+pub mod recheck;
 pub mod report;
 pub mod restore;
 pub mod rights;
 pub mod run;
 pub mod scenario;
 pub mod survey;
-pub mod works;
 pub mod world;

@@ -16,12 +16,12 @@ use crate::api::Api;
 use crate::approval::{approval_of, approve_command};
 use crate::audit::Audit;
 use crate::config::Config;
-use crate::evidence::PlanEvidence;
 use crate::leader::Claim;
+use crate::lease_notes::Notes;
 use crate::metrics::{Metrics, PassResult};
-use crate::notes::Notes;
 use crate::objects::Objects;
 use crate::plan_page::{Ended, PlanPage};
+use crate::recheck::PlanEvidence;
 use crate::survey::{Survey, survey};
 
 /// A clock that no correction of the system's clock disturbs, so that a grace is never cut short.

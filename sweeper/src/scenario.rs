@@ -20,7 +20,7 @@ use crate::act::{Deleter, Outcomes, Refused};
 use crate::args::duration;
 use crate::audit::Audit;
 use crate::config::{CONFIGURATION, Config, Environment, Flags};
-use crate::evidence::PlanEvidence;
+use crate::recheck::PlanEvidence;
 use crate::report;
 use crate::survey::survey;
 use crate::world::World;

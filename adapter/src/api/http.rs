@@ -20,7 +20,7 @@ use tokio::time::{Instant, timeout_at};
 use tracing::{Span, field, info_span};
 
 use super::endpoint::endpoint;
-use super::room::{Kept, Room};
+use super::large_answers::{Kept, Room};
 use super::{Answer, Api, ApiFailure, CallContext, Identity};
 use crate::dependency::{self, Probe, Suspicion, is_gateway_error};
 use crate::metrics::{self, SharedMetrics};

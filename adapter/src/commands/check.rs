@@ -82,7 +82,7 @@ fn machine_readable(diagnostics: &Diagnostics, task: Option<&Task>, graph: &Grap
                 if let Some(members) = &reach.members {
                     value["members"]["graph"] = Value::from(graph::waves(members));
                 }
-                value["waits"] = crate::order::value(&order);
+                value["waits"] = crate::task_page::value(&order);
             }
             value
         });

@@ -13,7 +13,7 @@ use similar::{ChangeTag, TextDiff};
 use super::DryRunError;
 use super::input;
 use super::input_error::InputError;
-use super::life::Life;
+use super::play::Life;
 use super::text::without_colours;
 
 const EXPECTED: Style = AnsiColor::Red.on_default();

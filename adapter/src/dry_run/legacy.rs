@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use lifecycle_service::version::Version;
 
 use super::canned_api::{Answers, Unmatched};
-use super::world::{Setting, World, configure};
+use super::fakes::{Setting, World, configure};
 use super::{DryRunError, input};
 use crate::args::LegacyDryRun;
 use crate::config::{Environment, Flags, Paths};

@@ -18,9 +18,9 @@ use lifecycle_config::diagnostics::Diagnostics;
 use lifecycle_service::version::Version;
 
 use super::canned_api::Unmatched;
+use super::fakes::{Setting, World, configure};
 use super::input_error::InputError;
 use super::series::Step;
-use super::world::{Setting, World, configure};
 use super::{DryRunError, canned_api, input, series};
 use crate::config::{Flags, Paths};
 

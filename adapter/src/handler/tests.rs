@@ -126,7 +126,7 @@ async fn handle_in(
     let requests = Requests::default();
     let pipeline = Pipeline {
         task: Arc::new(task),
-        host: lifecycle_core::host::Host {
+        host: lifecycle_core::process_variables::Host {
             name: "tester".to_owned(),
             environment: environment.clone().into(),
             ..Default::default()

@@ -6,7 +6,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use hyperfleet_adapter::dry_run::life::Life;
+use hyperfleet_adapter::dry_run::play::Life;
 use hyperfleet_adapter::dry_run::scenario;
 use jiff::Timestamp;
 use serde_json::{Value, json};

@@ -16,7 +16,7 @@ use hyperfleet_adapter::trace::TraceContext;
 use jiff::{SignedDuration, Timestamp};
 use lifecycle_core::api_call::ApiRequest;
 use lifecycle_core::event::{LifecycleEvent, MAX_EVENT_BYTES};
-use lifecycle_core::host::Host;
+use lifecycle_core::process_variables::Host;
 use lifecycle_core::task::Task;
 use lifecycle_core::task::compile::{Surroundings, compile};
 use serde_json::{Value, json};

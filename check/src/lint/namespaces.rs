@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use super::waits::absences;
+use super::waits_for_nothing::absences;
 use super::{Gate, Kind, Linter, gates_of, is_created, resources};
 use crate::gate_values::abstract_value;
 use crate::written::{deleted_namespace, metadata, namespace};

@@ -4,7 +4,7 @@
 use lifecycle_config::diagnostics::Severity;
 use lifecycle_core::task::KnownObject;
 
-use super::kept::{is_workload, stays};
+use super::kept_objects::{is_workload, stays};
 use super::{Linter, resources};
 
 pub(super) fn lint(linter: &mut Linter<'_>) {

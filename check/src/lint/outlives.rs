@@ -1,7 +1,7 @@
 //! Warns of an object that outlives the API resource, in a task whose gates delete others: nothing deletes it, and once the API
 //! resource is finalized only the sweeper finds it.
 
-use super::waits::stays;
+use super::waits_for_nothing::stays;
 use super::{Linter, resources};
 use lifecycle_core::task::Resource;
 

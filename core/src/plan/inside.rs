@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::{Planner, query, reads};
 use crate::decision::{Decision, SkipReason, WaitReason};
-use crate::nested;
+use crate::nested_discovery;
 use crate::outcome::OutcomeResult;
 use crate::task::{Discovery, NestedDiscovery};
 use crate::warning::{Warning, WarningReason};
@@ -139,7 +139,7 @@ impl Planner<'_> {
             Ok(rendered) => rendered,
             Err(error) => return Found::Unreadable(error.to_string()),
         };
-        let found = nested::find(parent, namespace.as_deref(), &by);
+        let found = nested_discovery::find(parent, namespace.as_deref(), &by);
         found.map_or_else(|| Found::Nothing(by.to_string()), Found::Object)
     }
 

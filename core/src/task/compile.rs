@@ -16,7 +16,6 @@ mod bundle;
 mod check;
 mod gates;
 mod manifest;
-mod members;
 mod names;
 mod owner;
 mod params;
@@ -26,6 +25,7 @@ mod preconditions;
 mod reserved;
 mod resources;
 mod retention;
+mod variables;
 mod when;
 
 use std::collections::BTreeSet;
@@ -35,8 +35,8 @@ use lifecycle_config::diagnostics::Diagnostics;
 use lifecycle_config::document::{Document, Path};
 
 use self::check::{Checker, Place};
-pub use self::members::CONFIG as CONFIG_MEMBERS;
 use self::names::Known;
+pub use self::variables::CONFIG as CONFIG_MEMBERS;
 use super::spec::{DiscoverSpec, TaskSpec};
 use super::{Discover, Task};
 

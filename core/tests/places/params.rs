@@ -1,8 +1,8 @@
 //! Params whose source fails or has no value.
 
-use lifecycle_core::host::Host;
 use lifecycle_core::params::{Resolver, Unresolved};
 use lifecycle_core::precondition::{Evaluator, Verdict};
+use lifecycle_core::process_variables::Host;
 use lifecycle_core::stage::{Answer, CallError, Progress, ReadError, Stage};
 use serde_json::{Value, json};
 

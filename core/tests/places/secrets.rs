@@ -1,8 +1,8 @@
 //! Values that are secret: what a pass knows as such, and what its messages tell of them.
 
-use lifecycle_core::host::Host;
 use lifecycle_core::params::Resolver;
 use lifecycle_core::precondition::{Evaluator, Verdict};
+use lifecycle_core::process_variables::Host;
 use lifecycle_language::scope::Scope;
 use serde_json::{Value, json};
 

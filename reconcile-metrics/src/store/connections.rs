@@ -76,7 +76,7 @@ impl StoreError {
     /// Returns the texts of the error and of its causes.
     #[must_use]
     pub fn chain(&self) -> String {
-        crate::causes::chain(self)
+        crate::error_text::chain(self)
     }
 }
 

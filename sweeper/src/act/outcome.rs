@@ -6,8 +6,8 @@ use lifecycle_core::sweep::Keep;
 use lifecycle_objects::write::{Deletion, WriteError, WriteErrorKind};
 use serde_json::Value;
 
-use crate::evidence::Withdrawn;
 use crate::leader::TermOver;
+use crate::recheck::Withdrawn;
 
 /// What became of one object that the pass was to delete.
 #[derive(Debug, Clone, PartialEq, Eq)]

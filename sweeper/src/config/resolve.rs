@@ -21,7 +21,7 @@ use super::spec::{LeaseSpec, SweeperSpec};
 use super::{ApiConfig, Config};
 use crate::inventory::KindFilter;
 use crate::leader;
-use crate::works;
+use crate::maestro_objects;
 
 const SECOND: Duration = Duration::from_secs(1);
 const MINUTE: Duration = Duration::from_secs(60);
@@ -132,7 +132,7 @@ pub(super) fn resolve(spec: SweeperSpec, mut resolver: Resolver<'_>, _: &Environ
     );
     let interval = r.duration("interval", spec.interval.as_deref(), 10 * MINUTE);
     let maestro = spec.maestro.as_ref().map(|spec| maestro::resolve(r, MAESTRO, spec).0);
-    if maestro.is_some() && !filter.selects(&works::kind()) {
+    if maestro.is_some() && !filter.selects(&maestro_objects::kind()) {
         r.warn(
             "maestro",
             "is set, and `kinds` leaves its works out, so none is swept",

@@ -15,8 +15,8 @@ use crate::act::Refused;
 use crate::audit::Audit;
 use crate::config::{CONFIGURATION, Environment, Flags};
 use crate::leader::{Claim, Lease};
+use crate::lease_notes::Notes;
 use crate::metrics::Metrics;
-use crate::notes::Notes;
 use crate::pass::{Clock, Sweeper};
 use crate::world::World;
 

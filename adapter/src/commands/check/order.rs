@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use lifecycle_check::order::Order;
 
 use super::graph::escaped;
-use crate::order::{created, deleted, label};
+use crate::task_page::{created, deleted, label};
 
 /// A table of all resources, and the flowchart of their order.
 pub(super) fn page(orders: &[Order<'_>]) -> String {

@@ -8,8 +8,8 @@ use lifecycle_config::document::{Content, Document, Path, Position};
 use lifecycle_config::duration::{Units, parse_nanoseconds};
 
 use super::Surroundings;
-use super::members;
 use super::names::{Known, is_name, is_reserved};
+use super::variables;
 use crate::api_call::{self, ApiCall, Method, RetryBackoff};
 use crate::task::spec::{ApiCallSpec, LogSpec, MethodSpec};
 use crate::task::{LogLevel, LogLine};
@@ -154,7 +154,7 @@ impl<'c> Checker<'c> {
 
     /// Warns if a path of keys reads a member that never exists.
     pub(super) fn members(&mut self, place: &Place<'_>, path: &[&str]) {
-        if let Some(unknown) = members::unknown(path, self.known) {
+        if let Some(unknown) = variables::unknown(path, self.known) {
             self.warn(place, unknown.message, Some(unknown.help));
         }
     }

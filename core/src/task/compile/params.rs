@@ -3,8 +3,8 @@
 use lifecycle_config::decode::suggest;
 
 use super::check::{Checker, Key, Place};
-use super::members::EVENT;
 use super::names::Known;
+use super::variables::EVENT;
 use crate::task::spec::{OnErrorSpec, ParamSpec, SourceMappingSpec, SourceSpec};
 use crate::task::{Param, ParamSource};
 

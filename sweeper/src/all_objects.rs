@@ -10,8 +10,8 @@ use lifecycle_objects::write::{Deletion, WriteError, WriteErrorKind};
 use serde_json::Value;
 
 use crate::kube_objects::KubeObjects;
+use crate::maestro_objects::{self, Works};
 use crate::objects::{Choice, Objects};
-use crate::works::{self, Works};
 
 /// All objects that a sweeper can reach.
 #[derive(Clone)]
@@ -36,7 +36,7 @@ impl Everywhere {
 impl Objects for Everywhere {
     async fn discover(&self) -> Result<Discovery, WriteError> {
         let mut discovery = self.cluster.discover().await?;
-        discovery.kinds.extend(self.works.iter().map(|_| works::kind()));
+        discovery.kinds.extend(self.works.iter().map(|_| maestro_objects::kind()));
         Ok(discovery)
     }
 
@@ -47,7 +47,7 @@ impl Objects for Everywhere {
         each: &mut dyn FnMut(Candidate),
     ) -> Result<(), WriteError> {
         match &self.works {
-            Some(works) if *kind == works::kind() => works.list(choice, each).await,
+            Some(works) if *kind == maestro_objects::kind() => works.list(choice, each).await,
             Some(_) | None => self.cluster.list(kind, choice, each).await,
         }
     }

@@ -8,11 +8,11 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
+use super::fakes::World;
 use super::input_error::SeriesError;
 use super::series::Step;
 use super::text::{Text, decisions};
 use super::trace::Trace;
-use super::world::World;
 
 /// The events of a scenario that were played.
 #[derive(Debug, Default)]
