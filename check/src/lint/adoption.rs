@@ -1,6 +1,6 @@
 //! Says which entries may take over an object that no adapter wrote, and warns of one that cannot.
 
-use super::{Linter, resources};
+use super::linter::{Linter, resources};
 
 pub(super) fn lint(linter: &mut Linter<'_>) {
     for (path, resource) in resources(linter.task).filter(|(_, resource)| resource.adopt) {

@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 use lifecycle_config::document::Path;
 use lifecycle_core::task::ParamSource;
 
-use super::{Linter, comparisons, entry};
+use super::comparisons;
+use super::linter::{Linter, entry};
 use crate::api_resource::{answers, is_misspelt};
 
 /// The fields of a resource of the API.

@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 
 use lifecycle_core::task::{Manifest, Param, ParamSource, Task};
 
+use super::gate::gates_of;
+use super::linter::{Linter, entry, resources};
 use super::secrets::manifests;
-use super::{Linter, entry, gates_of, resources};
 
 pub(super) fn lint(linter: &mut Linter<'_>) {
     let task = linter.task;

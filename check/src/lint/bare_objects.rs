@@ -3,7 +3,8 @@
 //! An object that the adapter created has both. An entry that never creates its object, such as one with patches
 //! alone, may find one that has neither: the gate then fails, and with it the resource.
 
-use super::{Kind, Linter, gates_of, is_created, resources};
+use super::gate::{Kind, gates_of, is_created};
+use super::linter::{Linter, resources};
 
 pub(super) fn lint(linter: &mut Linter<'_>) {
     let task = linter.task;

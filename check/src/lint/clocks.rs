@@ -9,8 +9,8 @@ use lifecycle_core::task::{CaptureSource, Manifest, ParamSource, Resource, Task}
 use lifecycle_language::cel::Expression;
 use lifecycle_language::template::{Part, Template, Tree};
 
+use super::linter::{Linter, resources};
 use super::secrets::manifests;
-use super::{Linter, resources};
 
 /// How many params a chain of params over params can have.
 const MAX_DEPTH: usize = 8;

@@ -4,7 +4,7 @@ use lifecycle_config::diagnostics::Severity;
 use lifecycle_language::template::Part;
 use lifecycle_objects::kinds::is_namespaced;
 
-use super::{Linter, resources};
+use super::linter::{Linter, resources};
 use crate::manifests::Role;
 
 pub(super) fn lint(linter: &mut Linter<'_>) {

@@ -3,7 +3,8 @@
 use lifecycle_config::diagnostics::Diagnostics;
 use lifecycle_config::document::{Document, Path};
 
-use super::{ACTIONS, Linter, PAYLOADS, entry, gates_of, resources};
+use super::gate::gates_of;
+use super::linter::{ACTIONS, Linter, PAYLOADS, entry, resources};
 use lifecycle_core::task::{Check, ParamSource, PayloadNode, PayloadSource, Task};
 use lifecycle_language::cel::{Expression, Mismatch, Types};
 

@@ -6,9 +6,9 @@ use lifecycle_language::template::Branch;
 use lifecycle_objects::id::GroupVersionKind;
 
 use super::defaulted_names::in_place_of_answer;
+use super::linter::{Linter, resources};
 use super::lost_data::loss;
 use super::secrets::manifests;
-use super::{Linter, resources};
 
 pub(super) fn lint(linter: &mut Linter<'_>) {
     for (path, resource) in resources(linter.task).filter(|(_, resource)| resource.bundle.is_some()) {

@@ -2,7 +2,7 @@
 //! event, or the agent of another cluster, creates again, and the rules of an aggregated role. A bundle remembers the first, and drops or
 //! refuses the second.
 
-use super::Linter;
+use super::linter::Linter;
 use crate::api_resource::{Facts, State};
 use crate::manifests::{Role, WrittenObject};
 use lifecycle_core::task::Task;

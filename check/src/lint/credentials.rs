@@ -12,8 +12,8 @@ use lifecycle_language::cel::Expression;
 use lifecycle_language::template::{Part, Template, Tree};
 use serde_json::Value;
 
+use super::linter::{Linter, resources};
 use super::secrets::manifests;
-use super::{Linter, resources};
 
 pub(super) fn lint(linter: &mut Linter<'_>) {
     for object in linter.manifests().iter() {

@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use lifecycle_config::document::Path;
 use lifecycle_core::task::{ParamSource, Task};
 
-use super::Linter;
 use super::credentials::{Constant, constant, value_path};
+use super::linter::Linter;
 use crate::manifests::{Role, WrittenObject};
 
 pub(super) fn lint(linter: &mut Linter<'_>) {

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 
 use lifecycle_config::document::Path;
 
-use super::{Linter, is_created};
+use super::gate::is_created;
+use super::linter::Linter;
 use crate::api_resource::{Facts, State, living_test};
 use crate::gate_values::abstract_value;
 use crate::written::namespace_of;

@@ -8,9 +8,12 @@ use std::collections::BTreeSet;
 
 use lifecycle_config::document::Path;
 
+use super::gate::{Gate, Kind, gates_of, unguarded_entries};
 use super::gates::is_mark;
-use super::{Gate, Kind, Linter, Own, entry, gates_of, literals, resources, unguarded_entries};
+use super::linter::{Linter, entry, resources};
+use super::literals;
 use crate::api_resource::{DELETED_TIME, Facts, State, answers, deletion_test, is_misspelt};
+use crate::gate_values::Own;
 use lifecycle_core::task::{Check, ParamSource, Resource};
 use lifecycle_language::cel::{Expression, Key, Possible, Presence};
 

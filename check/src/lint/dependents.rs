@@ -6,7 +6,7 @@ use lifecycle_core::task::TransportKind;
 use lifecycle_language::template::Part;
 use lifecycle_objects::write::PropagationPolicy;
 
-use super::{Linter, resources};
+use super::linter::{Linter, resources};
 use crate::manifests::{Role, WrittenObject, is_work};
 
 /// The kinds whose dependents are Pods, which then run without anybody who counts or stops them.

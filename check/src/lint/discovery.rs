@@ -9,7 +9,8 @@ use lifecycle_objects::id::GroupVersionKind;
 use lifecycle_objects::keys;
 use lifecycle_objects::kinds;
 
-use super::{Linter, clocks, resources};
+use super::clocks;
+use super::linter::{Linter, resources};
 use crate::written::{is_same, metadata, namespace};
 
 pub(super) fn lint(linter: &mut Linter<'_>) {

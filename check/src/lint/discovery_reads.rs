@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use lifecycle_config::document::Path;
 
-use super::{Linter, is_created, resources};
+use super::gate::is_created;
+use super::linter::{Linter, resources};
 use lifecycle_core::task::{Resource, Task};
 use lifecycle_language::template::Template;
 

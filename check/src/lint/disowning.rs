@@ -1,9 +1,12 @@
 //! Warns of orphan and delete gates that can hold together, and of objects that are disowned in a namespace which
 //! the task deletes.
 
-use super::{Gate, Kind, Linter, Own, Task, gates_of, resources, unguarded_entries};
+use super::gate::{Gate, Kind, gates_of, unguarded_entries};
+use super::linter::{Linter, resources};
+use crate::gate_values::Own;
 use crate::written::deleted_namespace;
 use lifecycle_core::task::Resource;
+use lifecycle_core::task::Task;
 use lifecycle_language::cel::{Presence, Relation};
 
 pub(super) fn lint(linter: &mut Linter<'_>) {

@@ -1,6 +1,6 @@
 //! Warns of preconditions that keep every deletion from being done: they are not met while the API resource is being deleted.
 
-use super::{Linter, entry};
+use super::linter::{Linter, entry};
 use crate::api_resource::{Facts, State};
 use lifecycle_core::task::{Check, Resource};
 use lifecycle_language::cel::Presence;

@@ -4,9 +4,9 @@
 use lifecycle_core::task::Action;
 use lifecycle_language::cel::{Expression, Presence};
 
+use super::linter::{ACTIONS, Linter, PAYLOADS, entry};
 use super::reports::{sends_body, writes};
 use super::status::{Status, expression_of, member};
-use super::{ACTIONS, Linter, PAYLOADS, entry};
 use crate::api_resource::{Facts, State, deletion_test};
 
 pub(super) fn lint(linter: &mut Linter<'_>, statuses: &[Status<'_>]) {

@@ -6,7 +6,10 @@ use lifecycle_core::task::{Check, DiscoverBy, Resource};
 use lifecycle_language::cel::{Expression, Key, Presence};
 use lifecycle_objects::keys;
 
-use super::{ACTIONS, Gate, Kind, Linter, Own, PAYLOADS, entry, gates_of, literals, resources};
+use super::gate::{Gate, Kind, gates_of};
+use super::linter::{ACTIONS, Linter, PAYLOADS, entry, resources};
+use super::literals;
+use crate::gate_values::Own;
 use crate::gate_values::abstract_value;
 
 pub(super) fn lint(linter: &mut Linter<'_>) {

@@ -1,7 +1,8 @@
 //! Warns of a delete gate that holds only while another object is there that goes in the same deletion: once that one is gone,
 //! nothing deletes this one.
 
-use super::{Kind, Linter, gates_of, resources, unguarded_entries};
+use super::gate::{Kind, gates_of, unguarded_entries};
+use super::linter::{Linter, resources};
 use crate::gate_values::excluded_by;
 use lifecycle_language::cel::Presence;
 

@@ -7,7 +7,7 @@ use lifecycle_config::diagnostics::Severity;
 use lifecycle_config::document::Path;
 use lifecycle_core::task::{Bundle, KnownObject};
 
-use super::{Linter, resources};
+use super::linter::{Linter, resources};
 
 pub(super) fn lint(linter: &mut Linter<'_>) {
     for (path, resource) in resources(linter.task) {

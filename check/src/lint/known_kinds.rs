@@ -6,7 +6,7 @@ use lifecycle_core::task::Manifest;
 use lifecycle_objects::id::GroupVersionKind;
 use lifecycle_objects::kinds::{self, KindFault};
 
-use super::{Linter, resources};
+use super::linter::{Linter, resources};
 use crate::manifests::Role;
 
 pub(super) fn lint(linter: &mut Linter<'_>) {

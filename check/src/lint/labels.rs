@@ -10,7 +10,7 @@ use lifecycle_objects::kinds::is_namespaced;
 use lifecycle_objects::labels::{key_fault, value_fault};
 use serde_json::{Map, Value};
 
-use super::Linter;
+use super::linter::Linter;
 use super::names::samples;
 
 /// Kinds whose fields hold parts of other objects as data.

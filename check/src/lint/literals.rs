@@ -3,7 +3,8 @@
 
 use lifecycle_config::document::Path;
 
-use super::{Gate, Kind, Linter};
+use super::gate::{Gate, Kind};
+use super::linter::Linter;
 use lifecycle_core::task::Resource;
 use lifecycle_language::cel::Expression;
 

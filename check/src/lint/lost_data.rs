@@ -6,7 +6,7 @@ use lifecycle_bundle::policy::Update;
 use lifecycle_config::diagnostics::Severity;
 use lifecycle_core::task::{KnownObject, Recreate};
 
-use super::{Linter, resources};
+use super::linter::{Linter, resources};
 
 pub(super) fn lint(linter: &mut Linter<'_>) {
     for (path, resource) in resources(linter.task) {

@@ -11,7 +11,7 @@ use lifecycle_language::template::{Part, Template, Tree};
 use lifecycle_objects::kinds::{self, NameRule};
 use serde_json::{Map, Value, json};
 
-use super::{Linter, resources};
+use super::linter::{Linter, resources};
 
 /// The clock of the sample events with which the lint renders names: 2026-01-02T12:00:00Z, an arbitrary time.
 const NOON: i64 = 1_767_355_200;

@@ -6,8 +6,9 @@
 
 use std::collections::BTreeSet;
 
+use super::gate::{Gate, Kind, gates_of, is_created};
+use super::linter::{Linter, resources};
 use super::waits_for_nothing::absences;
-use super::{Gate, Kind, Linter, gates_of, is_created, resources};
 use crate::gate_values::abstract_value;
 use crate::written::{deleted_namespace, metadata, namespace};
 use lifecycle_core::task::{Resource, Task, TransportKind};

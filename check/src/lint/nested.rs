@@ -3,7 +3,9 @@
 
 use lifecycle_config::document::Path;
 
-use super::{Kind, Linter, Own, gates_of, is_created, resources};
+use super::gate::{Kind, gates_of, is_created};
+use super::linter::{Linter, resources};
+use crate::gate_values::Own;
 use crate::gate_values::abstract_value;
 use crate::manifests::{Role, WrittenObject};
 use lifecycle_core::task::{DiscoverBy, Discovery, NestedDiscovery, Resource};

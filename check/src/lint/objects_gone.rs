@@ -6,9 +6,10 @@ use std::collections::BTreeSet;
 
 use lifecycle_config::document::Path;
 
+use super::linter::Linter;
+use super::reports;
 use super::status::{Entries, Status, expression_of, member};
 use super::waits_for_nothing::{absences, stays};
-use super::{Linter, reports};
 use lifecycle_core::task::{PayloadNode, PayloadSource, Resource};
 use lifecycle_language::cel::Expression;
 

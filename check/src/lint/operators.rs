@@ -5,7 +5,7 @@ use lifecycle_config::diagnostics::Severity;
 use lifecycle_core::task::KnownObject;
 
 use super::kept_objects::{is_workload, stays};
-use super::{Linter, resources};
+use super::linter::{Linter, resources};
 
 pub(super) fn lint(linter: &mut Linter<'_>) {
     for (path, resource) in resources(linter.task) {

@@ -1,8 +1,8 @@
 //! Warns of an object that outlives the API resource, in a task whose gates delete others: nothing deletes it, and once the API
 //! resource is finalized only the sweeper finds it.
 
+use super::linter::{Linter, resources};
 use super::waits_for_nothing::stays;
-use super::{Linter, resources};
 use lifecycle_core::task::Resource;
 
 pub(super) fn lint(linter: &mut Linter<'_>) {

@@ -3,7 +3,8 @@
 
 use lifecycle_config::document::Path;
 
-use super::{Linter, Own, entry, resources};
+use super::linter::{Linter, entry, resources};
+use crate::gate_values::Own;
 use crate::manifests::Role;
 use lifecycle_core::task::{Recreate, Resource};
 use lifecycle_language::cel::{Expression, Presence};

@@ -4,7 +4,10 @@
 use lifecycle_config::document::{Node, Path};
 use serde_json::Value;
 
-use super::{Kind, Linter, Own, gates_of, literals, resources};
+use super::gate::{Kind, gates_of};
+use super::linter::{Linter, resources};
+use super::literals;
+use crate::gate_values::Own;
 use lifecycle_core::task::{NestedDiscovery, Resource};
 use lifecycle_language::cel::{Expression, Key, Presence};
 

@@ -4,8 +4,8 @@
 use lifecycle_core::task::Task;
 use lifecycle_objects::quantity;
 
-use super::Linter;
 use super::comparisons::expressions;
+use super::linter::Linter;
 
 pub(super) fn lint(linter: &mut Linter<'_>) {
     for (place, expression) in expressions(linter) {

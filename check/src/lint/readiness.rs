@@ -3,7 +3,8 @@
 
 use lifecycle_config::document::Path;
 
-use super::{Linter, Own};
+use super::linter::Linter;
+use crate::gate_values::Own;
 use crate::gate_values::abstract_value;
 use lifecycle_core::task::{Recreate, Resource, TransportKind};
 use lifecycle_language::cel::{Expression, Key, Presence};

@@ -5,7 +5,7 @@ use lifecycle_core::bundle::ready::Rule;
 use lifecycle_core::task::{Bundle, KnownObject};
 use lifecycle_language::cel::Types;
 
-use super::{Linter, resources};
+use super::linter::{Linter, resources};
 
 pub(super) fn lint(linter: &mut Linter<'_>) {
     for (path, resource) in resources(linter.task) {

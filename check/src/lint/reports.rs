@@ -2,7 +2,7 @@
 
 use lifecycle_config::document::Path;
 
-use super::{Linter, entry};
+use super::linter::{Linter, entry};
 use lifecycle_core::api_call::{ApiCall, Method};
 use lifecycle_core::task::{Check, Discover, Payload, PayloadNode, PayloadSource, Precondition};
 use lifecycle_language::cel::Expression;

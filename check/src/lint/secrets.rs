@@ -13,7 +13,7 @@ use lifecycle_language::secrets::SecretPaths;
 use lifecycle_language::template::{Part, Template, Tree};
 use serde_json::Value;
 
-use super::{ACTIONS, Linter, PAYLOADS, entry};
+use super::linter::{ACTIONS, Linter, PAYLOADS, entry};
 use crate::manifests::WrittenObject;
 
 /// What the help says last: the name alone may have made the value a secret.

@@ -10,8 +10,8 @@ use lifecycle_language::template::{Part, Template, Tree};
 use lifecycle_objects::id::is_same_kind;
 use lifecycle_objects::keys;
 
+use super::linter::{Linter, resources};
 use super::variation::{Variation, variations};
-use super::{Linter, resources};
 use crate::written::is_same;
 
 pub(super) fn lint(linter: &mut Linter<'_>) {

@@ -7,7 +7,7 @@ use lifecycle_language::template::{Part, Tree};
 use lifecycle_objects::server_set::{METADATA, ignores_status};
 use serde_json::Value;
 
-use super::{Linter, resources};
+use super::linter::{Linter, resources};
 use crate::manifests::kind;
 
 pub(super) fn lint(linter: &mut Linter<'_>) {

@@ -3,7 +3,7 @@
 use lifecycle_language::template::Part;
 use lifecycle_objects::keys;
 
-use super::{Linter, entry, resources};
+use super::linter::{Linter, entry, resources};
 
 pub(super) fn lint(linter: &mut Linter<'_>) {
     let params = &linter.task.params;

@@ -6,9 +6,8 @@ use std::collections::BTreeSet;
 use lifecycle_config::document::Path;
 use serde_json::Value;
 
-use super::{
-    ACTIONS, Linter, PAYLOADS, ended_reports, entry, objects_gone, readiness, reports, success_only, unobserved,
-};
+use super::linter::{ACTIONS, Linter, PAYLOADS, entry};
+use super::{ended_reports, objects_gone, readiness, reports, success_only, unobserved};
 use lifecycle_core::overlay::{is_key, status_fault};
 use lifecycle_core::task::{Payload, PayloadNode, PayloadSource};
 use lifecycle_language::cel::Expression;

@@ -1,8 +1,8 @@
 //! Warns of a task whose statuses are sent only after success, so that the API never learns of a failure.
 
+use super::linter::{ACTIONS, Linter, PAYLOADS, entry};
 use super::reports::sends_body;
 use super::status::Status;
-use super::{ACTIONS, Linter, PAYLOADS, entry};
 use crate::gate_values::abstract_value;
 use lifecycle_language::cel::{Expression, Presence, Relation};
 

@@ -2,7 +2,7 @@
 
 use lifecycle_config::document::Path;
 
-use super::{Linter, PAYLOADS, entry};
+use super::linter::{Linter, PAYLOADS, entry};
 use crate::gate_values::abstract_value;
 use lifecycle_core::task::{PayloadNode, PayloadSource, Resource, Task};
 use lifecycle_language::cel::{Expression, Possible, Presence};

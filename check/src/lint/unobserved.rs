@@ -9,7 +9,7 @@ use lifecycle_language::scope::Scope;
 use lifecycle_objects::keys;
 use serde_json::{Map, Value, json};
 
-use super::Linter;
+use super::linter::Linter;
 
 /// The kinds whose objects do nothing before their status says so.
 const KINDS: [(&str, &str); 6] = [

@@ -7,7 +7,7 @@ use lifecycle_core::task::Resource;
 use lifecycle_language::template::Tree;
 use serde_json::Value;
 
-use super::Linter;
+use super::linter::Linter;
 use crate::manifests::{Role, WrittenObject};
 
 /// The annotation by which Helm leaves an object alone.

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::Task;
 use lifecycle_core::task::ParamSource;
+use lifecycle_core::task::Task;
 use lifecycle_language::template::Template;
 
 /// A reason for which a template can render to another text.

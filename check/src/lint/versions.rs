@@ -9,8 +9,8 @@ use lifecycle_core::task::{DiscoverBy, Manifest, ParamSource, Recreate, Resource
 use lifecycle_language::template::{Part, Template};
 use lifecycle_objects::keys;
 
+use super::linter::{Linter, resources};
 use super::variation::{Variation, variations};
-use super::{Linter, resources};
 
 pub(super) fn lint(linter: &mut Linter<'_>) {
     for (path, resource) in resources(linter.task) {

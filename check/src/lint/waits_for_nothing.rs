@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 
 use lifecycle_config::document::Path;
 
-use super::{Gate, Kind, Linter, deletion_order, gates_of, is_created, is_in_circle, resources};
+use super::deletion_order;
+use super::gate::{Gate, Kind, gates_of, is_created};
+use super::linter::{Linter, resources};
 use crate::gate_values::excluded_by;
 use crate::written::{deleted_namespace, namespace};
 use lifecycle_core::task::{DiscoverBy, Resource, Task};
@@ -94,4 +96,19 @@ pub(super) fn stays(task: &Task, resource: &Resource, waiting: Option<usize>) ->
         && namespace(resource).is_some()
         && deleted_namespace(task, resource).is_none_or(|deleter| waiting == Some(deleter))
         && is_created(task, resource)
+}
+
+/// Whether a path along the edges leads from `start` back to `start`.
+fn is_in_circle(edges: &[BTreeSet<usize>], start: usize) -> bool {
+    let mut seen = BTreeSet::new();
+    let mut open: Vec<usize> = edges[start].iter().copied().collect();
+    while let Some(index) = open.pop() {
+        if index == start {
+            return true;
+        }
+        if seen.insert(index) {
+            open.extend(&edges[index]);
+        }
+    }
+    false
 }
