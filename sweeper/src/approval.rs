@@ -1,7 +1,7 @@
 //! What a person may approve, and by which command.
 //!
 //! In: a [`Survey`]. Out: the hash of its plan, if an approval would release it. Whether an approval counts decides
-//! [`lifecycle_core::sweep::release`].
+//! [`lifecycle_core::sweep::release()`].
 
 use lifecycle_core::sweep::{Hold, Release};
 
