@@ -111,7 +111,7 @@ impl<'t> Pass<'t> {
     }
 
     /// What the pass needs, whose [`answer`](Self::answer) is due before the next call; none once it is over.
-    pub fn next(&mut self) -> Option<Need> {
+    pub fn next_need(&mut self) -> Option<Need> {
         loop {
             match &mut self.phase {
                 Phase::Reading(_) if !self.queries.is_empty() => {
@@ -207,7 +207,7 @@ impl<'t> Pass<'t> {
             return None;
         }
         self.phase = Phase::LookingAgain;
-        self.next()
+        self.next_need()
     }
 
     /// Whether answers to commands of members are awaited. If not, a write that the caller made keeps the memory.

@@ -3,7 +3,7 @@
 //! In: a [`Situation`], everything that the pass knows about the object. Out: the [`Row`] that matched, and its
 //! [`Decision`]. Nothing here fails: an object that may not be taken over has a decision, too.
 //!
-//! The table of a task's entries ([`plan::decide`](crate::plan::decide)) decides about the bundle as a whole. This one
+//! The table of a task's entries (`plan::decide` of `lifecycle-core`) decides about the bundle as a whole. This one
 //! decides about each object once it is known what the bundle as a whole is to become ([`Intent`]).
 //!
 //! | row | condition | decision |

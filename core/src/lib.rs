@@ -10,7 +10,7 @@
 //!
 //! Core never reads a clock, a file, the environment or a socket. A stage that needs I/O returns a
 //! [`Need`](stage::Need); the caller does the I/O and resumes the stage with the answer. The planner returns
-//! a [`Command`](write::Command) for each write; the caller executes it and gives back the result.
+//! a [`Command`](lifecycle_objects::write::Command) for each write; the caller executes it and gives back the result.
 
 pub mod api_call;
 pub mod bundle;

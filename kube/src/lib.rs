@@ -8,7 +8,7 @@
 //! * [`Cluster`] reads, lists, creates, applies, patches and deletes objects of any kind that the server
 //!   serves, custom
 //!   resources included, and discovers these kinds.
-//! * [`Cluster::inspect`] finds what a deletion would take along although it is not of the deleted set.
+//! * [`Cluster::search`] reads all that a deletion would take along.
 //! * A [`Selector`] chooses objects by their labels; [`Form::MetadataOnly`] lists them with their metadata only;
 //!   [`Pages`] returns a list page by page.
 //! * A [`CallObserver`] is called for each request, so that a program can count and time requests.

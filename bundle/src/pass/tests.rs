@@ -60,7 +60,7 @@ struct Running {
 
 impl Running {
     fn next(&mut self) -> Option<Need> {
-        self.first.take().or_else(|| self.pass.next())
+        self.first.take().or_else(|| self.pass.next_need())
     }
 
     /// Answers commands by a function, and has everything remembered, until the pass needs something else.
@@ -161,7 +161,7 @@ impl World {
 
     fn begin(&self, beginning: Beginning<'static>, parent: Option<Version>) -> Running {
         let mut pass = Pass::new(beginning);
-        let first = match pass.next() {
+        let first = match pass.next_need() {
             Some(Need::Request(Request::Read(queries))) => {
                 pass.answer(Answer::Response(Response::Read(self.answers(&queries))));
                 None

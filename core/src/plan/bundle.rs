@@ -135,7 +135,17 @@ fn decision_of_set(of_parent: Decision, report: &Report, namespace: &str) -> Dec
     match of_parent {
         Decision::Skip(SkipReason::AlreadyAbsent) if has_members => Decision::Delete,
         Decision::Skip(SkipReason::NothingToDisown) if has_members => Decision::Disown(DisownReason::GateHolds),
-        same => same,
+        same @ (Decision::Create
+        | Decision::CreateVersion(_)
+        | Decision::Update { .. }
+        | Decision::Patch(_)
+        | Decision::Recreate { .. }
+        | Decision::Resend(_)
+        | Decision::Delete
+        | Decision::Disown(_)
+        | Decision::Wait(_)
+        | Decision::Skip(_)
+        | Decision::Fail(_)) => same,
     }
 }
 
@@ -354,7 +364,7 @@ enum Wish {
 impl Turn<'_> {
     fn next(&mut self) -> Option<Wish> {
         loop {
-            match self.pass.next()? {
+            match self.pass.next_need()? {
                 Need::Request(request) => return Some(Wish::Request(request)),
                 Need::Siblings => return Some(Wish::Siblings(self.pass.intent())),
                 Need::Remember(memory) => match self.parent.keep(&memory) {
