@@ -12,13 +12,11 @@ use lifecycle_language::scope::Scope;
 pub use lifecycle_language::secrets::REDACTED;
 use lifecycle_language::secrets::Secrets;
 use lifecycle_language::template::{Part, Template, Tree};
+use lifecycle_objects::keys::LAST_APPLIED;
 use serde_json::{Map, Value};
 
 /// What stands in place of a secret that differs from the one before the pass.
 const CHANGED: &str = "[redacted, changed]";
-
-/// The annotation in which `kubectl apply` keeps the fields that it sent.
-pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// The kind whose data is secret.
 const SECRET: &str = "Secret";

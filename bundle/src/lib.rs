@@ -1,14 +1,13 @@
 //! Keeps many objects as one set, in waves, with policies for each object.
 //!
 //! ```text
-//! manifests ─▶ drafts ─▶ prepare ─▶  pass   ─▶ commands, wave by wave ─▶ report
-//!                ▲                     ▲  │
-//!              policy, digest       table, order, readiness
-//!                                      │
-//!                        parent (applyset) and members, as they were read
+//! objects ─▶ drafts ─▶ prepare ─▶ pass ─▶ needs, wave by wave ─▶ report
+//!              ▲                   ▲  ▲
+//!   policy, digest, departure      │  members, as they were read: table, order, guard, readiness
+//!                                memory: what the set remembers, which its parent (applyset) keeps
 //! ```
 //!
-//! In: the rendered objects of the set, its parent, and its live members. Out: commands in batches, and a
+//! In: the rendered objects of the set, what it remembers, and its live members. Out: one [`Need`](need::Need) after the other, and a
 //! [`Report`](report::Report) of each object. Fails: with all bad annotations at once, before anything is written; later with
 //! what the report says of an object.
 //!

@@ -3,6 +3,8 @@
 //! In: the live parent, if there is one. Out: the memory that it has; the parent to write. Fails: if the live parent is another
 //! tool's, or cannot be understood; then nothing is known about the set.
 
+use std::collections::BTreeSet;
+
 use lifecycle_objects::failure::{FailReason, Failure};
 use lifecycle_objects::observation::Version;
 use serde_json::{Value, json};
@@ -30,11 +32,15 @@ pub fn read(live: &Version) -> Result<Stored, Failure> {
              served and were deleted are created once more"
         ))
     })?;
+    let own = live.namespace();
+    let others = |namespaces: &BTreeSet<String>| -> BTreeSet<String> {
+        namespaces.iter().filter(|namespace| *namespace != own).cloned().collect()
+    };
     let is_exact = memory.kinds.keys().all(|kind| contents.group_kinds.contains(kind))
-        && memory.namespaces.iter().all(|namespace| contents.namespaces.contains(namespace));
-    let others = contents.group_kinds.into_iter().filter(|kind| !memory.kinds.contains_key(kind));
-    memory.unlisted = others.collect();
-    memory.namespaces.extend(contents.namespaces.into_iter().filter(|namespace| namespace != live.namespace()));
+        && others(&contents.namespaces) == others(&memory.namespaces);
+    let unlisted = contents.group_kinds.into_iter().filter(|kind| !memory.kinds.contains_key(kind));
+    memory.unlisted = unlisted.collect();
+    memory.namespaces.extend(others(&contents.namespaces));
     let generation = live.generation().filter(|_| applyset::is_marked(live.object()));
     Ok(Stored { memory, generation, is_exact })
 }

@@ -9,9 +9,9 @@
 //!
 //! | phase | needs |
 //! | --- | --- |
-//! | reading | the members: one list for each kind and namespace |
+//! | reading | the members: one list for each kind and namespace; unread, if one failed |
 //! | sorted | what other entries render, if a member is rendered no longer |
-//! | working | the requests of one step after the other |
+//! | working | the requests of one step after the other, that the memory is kept, and what other entries render, if one of them may have given an object up |
 //! | looking again | the members once more, before the memory goes |
 //!
 //! | intent | steps, one after the other |
@@ -37,18 +37,16 @@ mod work;
 
 use std::collections::BTreeMap;
 
-use lifecycle_objects::failure::{FailReason, Failure, namespace_terminating};
+use lifecycle_objects::failure::{FailReason, Failure};
 use lifecycle_objects::identity::GroupKind;
-use lifecycle_objects::observation::{Query, Version};
+use lifecycle_objects::observation::Query;
 
 use super::member::Rendered;
 use super::memory::{Remembering, Stored};
-use super::need::{Answer, Need, NotKept, Request, Response};
-use super::report::{Report, Stop, StoppedBy};
-use super::serving::serves_once;
+use super::need::{Answer, Need, Request, Response};
+use super::report::{Report, Stop};
 use super::setting::Setting;
 use super::table::Intent;
-use gather::{Gathered, gather};
 use reading::{FoundMembers, queries};
 use set::Set;
 use work::Work;
@@ -159,7 +157,7 @@ impl<'t> Pass<'t> {
                 }
             }
             (Phase::LookingAgain, Answer::Response(Response::Read(observations))) => {
-                self.set.found_again(observations);
+                self.set.found_again(&self.queries, observations);
                 self.phase = Phase::Over;
             }
             (Phase::Working(work), Answer::Response(Response::Written(answers))) => work.record(&mut self.set, answers),
@@ -169,12 +167,11 @@ impl<'t> Pass<'t> {
             (_, Answer::Siblings(siblings)) => self.set.know_siblings(siblings),
             (_, Answer::Remembered(Ok(()))) => self.set.memory.note_kept(),
             (phase, Answer::Remembered(Err(not_kept))) => {
-                let stop = without_memory(not_kept, &self.set.setting.namespace);
-                match phase {
-                    Phase::Working(work) => work.stop(&mut self.set, stop),
-                    Phase::Reading(_) | Phase::Unread(_) | Phase::Sorted(_) | Phase::LookingAgain | Phase::Over => {
-                        self.set.stopped = Some(stop);
-                    }
+                let stop = self.set.without_memory(not_kept);
+                if let Phase::Working(work) = phase {
+                    work.stop(&mut self.set, stop);
+                } else {
+                    self.set.stopped = Some(stop);
                 }
                 self.phase = Phase::Over;
             }
@@ -230,25 +227,18 @@ impl<'t> Pass<'t> {
         match self.phase {
             Phase::Unread(failure) => Err(failure),
             Phase::Reading(_) => Err(Failure::new(FailReason::DiscoveryFailed, "the members were not read")),
-            Phase::LookingAgain => {
-                let failure = Failure::new(FailReason::DiscoveryFailed, "the members were not read once more");
-                Ok(self.set.into_report(Some(Stop::by_question(None, failure))))
+            Phase::LookingAgain => Ok(self.set.into_report(Some(unread_once_more()))),
+            Phase::Sorted(_) | Phase::Working(_) => {
+                Ok(self.set.into_report(Some(Stop::before("the pass was broken off".to_owned()))))
             }
-            Phase::Sorted(_) | Phase::Working(_) | Phase::Over => Ok(self.set.into_report(None)),
+            Phase::Over => Ok(self.set.into_report(None)),
         }
     }
 }
 
-/// The stop of a pass whose memory is not kept.
-fn without_memory(not_kept: NotKept, namespace: &str) -> Stop {
-    let (failure, why) = match not_kept {
-        NotKept::NamespaceTerminating => (None, namespace_terminating(namespace)),
-        NotKept::Failed(failure) => {
-            let why = failure.message.clone();
-            (Some(failure), why)
-        }
-    };
-    Stop { step: None, by: StoppedBy::Memory(failure), why: format!("the parent: {why}") }
+/// The stop of a pass that has to look once more, and got no answer.
+fn unread_once_more() -> Stop {
+    Stop::by_question(None, Failure::new(FailReason::DiscoveryFailed, "the members were not read once more"))
 }
 
 #[cfg(test)]

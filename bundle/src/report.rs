@@ -42,7 +42,7 @@ pub struct Report {
 /// What kept a pass from coming to its end.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stop {
-    /// The step in which it stopped; none if that was before the first one, or after the last.
+    /// The step in which it stopped; none if that was before the first one or after the last, or if the memory was not kept.
     pub step: Option<Arc<str>>,
     /// What is in the way.
     pub by: StoppedBy,
@@ -53,14 +53,19 @@ pub struct Stop {
 /// What is in the way of a pass.
 #[derive(Debug, Clone, PartialEq)]
 pub enum StoppedBy {
-    /// An object of the bundle: it is not ready, or its write failed.
+    /// An object of the bundle: it is not ready, its write failed, or it was created while the others went.
     Object(Identity),
     /// An object of others, which would have gone with a type or a namespace.
     Others(Identity),
     /// Something that has to be known, and could not be read.
     Question(Failure),
-    /// The parent was not written, without which no member is; with the failure, unless it only waits.
-    Memory(Option<Failure>),
+    /// The memory was not kept, without which no member is written.
+    Memory {
+        /// Why; none if it only waits.
+        failure: Option<Failure>,
+        /// What was in the way before.
+        before: Option<Box<StoppedBy>>,
+    },
     /// Something else that the words say.
     Obstacle,
 }
@@ -79,8 +84,11 @@ impl Stop {
     /// The failure because of which the pass stopped, if it is no object's.
     pub fn failure_mut(&mut self) -> Option<&mut Failure> {
         match &mut self.by {
-            StoppedBy::Question(failure) | StoppedBy::Memory(Some(failure)) => Some(failure),
-            StoppedBy::Object(_) | StoppedBy::Others(_) | StoppedBy::Memory(None) | StoppedBy::Obstacle => None,
+            StoppedBy::Question(failure) | StoppedBy::Memory { failure: Some(failure), .. } => Some(failure),
+            StoppedBy::Object(_)
+            | StoppedBy::Others(_)
+            | StoppedBy::Memory { failure: None, .. }
+            | StoppedBy::Obstacle => None,
         }
     }
 }
@@ -101,11 +109,15 @@ impl Report {
     pub fn failure(&self) -> Option<Failure> {
         let mut of_objects = self.objects.iter().filter_map(|object| Some((object, object.effect.failure()?)));
         let by = self.stopped.as_ref().map(|stop| &stop.by);
-        let stopping = |(object, _): &(&ObjectReport, &Failure)| matches!(by, Some(StoppedBy::Object(identity)) if *identity == object.identity);
-        let first = match by {
-            Some(StoppedBy::Question(failure) | StoppedBy::Memory(Some(failure))) => failure,
-            Some(StoppedBy::Object(_) | StoppedBy::Others(_) | StoppedBy::Memory(None) | StoppedBy::Obstacle)
-            | None => of_objects.clone().find(stopping).or_else(|| of_objects.next())?.1,
+        let of_request = by.and_then(|by| match by {
+            StoppedBy::Question(failure) => Some(failure),
+            StoppedBy::Memory { failure, .. } => failure.as_ref(),
+            StoppedBy::Object(_) | StoppedBy::Others(_) | StoppedBy::Obstacle => None,
+        });
+        let stops = |object: &ObjectReport| matches!(by, Some(StoppedBy::Object(it)) if *it == object.identity);
+        let first = match of_request {
+            Some(failure) => failure,
+            None => of_objects.clone().find(|(object, _)| stops(object)).or_else(|| of_objects.next())?.1,
         };
         let failed = self.objects.iter().filter(|object| object.effect.failure().is_some()).count();
         let others = if failed > 1 { format!(" ({} more failed)", failed - 1) } else { String::new() };
@@ -122,16 +134,17 @@ impl Report {
     /// The object of others that would have gone with a type or a namespace, which is why that was not deleted.
     #[must_use]
     pub fn blocked_by(&self) -> Option<&Identity> {
-        match &self.stopped.as_ref()?.by {
-            StoppedBy::Others(identity) => Some(identity),
-            StoppedBy::Object(_) | StoppedBy::Question(_) | StoppedBy::Memory(_) | StoppedBy::Obstacle => None,
+        let mut by = &self.stopped.as_ref()?.by;
+        while let StoppedBy::Memory { before: Some(before), .. } = by {
+            by = before;
         }
+        if let StoppedBy::Others(identity) = by { Some(identity) } else { None }
     }
 
     /// Whether the parent was not written, without which no member is.
     #[must_use]
     pub fn lacks_parent(&self) -> bool {
-        self.stopped.as_ref().is_some_and(|stop| matches!(stop.by, StoppedBy::Memory(_)))
+        self.stopped.as_ref().is_some_and(|stop| matches!(stop.by, StoppedBy::Memory { .. }))
     }
 
     /// Whether the pass came to its end, and nothing failed.

@@ -14,6 +14,7 @@
 //! in the next.
 
 use lifecycle_objects::id::GroupVersionKind;
+use lifecycle_objects::secret::is_kind_of_secrets;
 use serde_json::{Map, Value, json};
 
 use crate::overlay::Owners;
@@ -176,10 +177,6 @@ fn remove(fields: &mut Map<String, Value>, path: &[&str]) -> bool {
         fields.remove(*first);
     }
     is_removed
-}
-
-fn is_kind_of_secrets(kind: &GroupVersionKind) -> bool {
-    kind.group.is_empty() && kind.kind == "Secret"
 }
 
 /// Adds the members of the field set `other` to the field set `fields`, both in the `fieldsV1` notation.

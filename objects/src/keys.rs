@@ -38,3 +38,5 @@ pub const SWEEP_HELD: &str = "hyperfleet.io/sweep-held-plan";
 pub const SWEEP_ADAPTERS: &str = "hyperfleet.io/sweep-adapters";
 /// Annotation of the sweeper's Lease: the doubts about the API's memory that no person has ended, for the next leader.
 pub const SWEEP_DOUBTS: &str = "hyperfleet.io/sweep-doubts";
+/// Annotation of `kubectl apply`: the fields that it sent; of a Secret, each value in clear.
+pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";

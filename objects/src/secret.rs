@@ -66,6 +66,7 @@ fn move_texts(object: &mut Value, is_replaceable: fn(&Value) -> bool, is_movable
 }
 
 /// Whether a kind is that of Secrets.
+#[must_use]
 pub fn is_kind_of_secrets(kind: &GroupVersionKind) -> bool {
     kind.group.is_empty() && kind.kind == "Secret"
 }

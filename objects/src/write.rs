@@ -212,12 +212,20 @@ impl WriteError {
     /// What to do about it, for people.
     #[must_use]
     pub fn cure(&self) -> &'static str {
-        if self.call.starts_with(DRY_RUN) && OCCUPIED.iter().any(|part| self.message.contains(part)) {
-            return "the dry run before a recreation still counts the object that is to go: free what the message names; or, if what the \
-                    object frees is enough, delete it by hand, and the next event creates it";
-        }
         let is_one = |kind: &&str| self.call.split(' ').any(|word| word == *kind);
-        if self.kind == WriteErrorKind::Invalid && TAKING_OTHERS_ALONG.iter().any(is_one) {
+        let takes_others_along = TAKING_OTHERS_ALONG.iter().any(is_one);
+        if self.call.starts_with(DRY_RUN) && OCCUPIED.iter().any(|part| self.message.contains(part)) {
+            return match takes_others_along || is_one(&"PersistentVolumeClaim") {
+                true => {
+                    "the dry run before a recreation still counts the object that is to go: free what the message names"
+                }
+                false => {
+                    "the dry run before a recreation still counts the object that is to go: free what the message names; or, if what \
+                     the object frees is enough, delete it by hand, and the next event creates it"
+                }
+            };
+        }
+        if self.kind == WriteErrorKind::Invalid && takes_others_along {
             return "correct what the message names; do not delete the object for that, since what it contains would go with it";
         }
         if self.kind == WriteErrorKind::Invalid && self.message.contains(NOT_BASE64) {

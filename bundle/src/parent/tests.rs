@@ -83,7 +83,11 @@ fn memory_that_somebody_emptied_loses_no_place() {
 #[test]
 fn edit_of_annotations_loses_no_place() {
     let all = read(stored()).unwrap().places();
-    let edits: [fn(&mut Value); 2] = [
+    let edits: [fn(&mut Value); 3] = [
+        |object| {
+            let text = object["data"]["memory"].as_str().unwrap();
+            object["data"]["memory"] = json!(text.replace("\"other\",", ""));
+        },
         |object| object["metadata"]["annotations"][applyset::GROUP_KINDS] = json!(""),
         |object| object["metadata"]["annotations"][applyset::NAMESPACES] = json!(""),
     ];

@@ -4,7 +4,7 @@
 //! what became of its object.
 
 use lifecycle_objects::failure::Failure;
-use lifecycle_objects::write::{Command, Executed, WriteErrorKind};
+use lifecycle_objects::write::{Command, Executed, WriteError, WriteErrorKind};
 use serde_json::json;
 
 use super::set::Set;
@@ -27,7 +27,9 @@ impl Work {
     /// Takes the answers to the commands, in the same order.
     pub(super) fn record(&mut self, set: &mut Set<'_>, answers: Vec<Executed>) {
         let asked = std::mem::take(&mut self.asked);
-        for (asked, executed) in asked.into_iter().zip(answers) {
+        let mut answers = answers.into_iter();
+        for asked in asked {
+            let executed = answers.next().unwrap_or_else(unanswered);
             match asked {
                 Asked::Namespace(name) => {
                     let failure =
@@ -80,4 +82,14 @@ impl Set<'_> {
         let may_create = is_creation && is_missing && self.setting.creates_namespaces && !is_rendered();
         may_create.then(|| namespace.clone())
     }
+}
+
+/// What became of a command that got no answer: it may have been carried out, or not.
+fn unanswered() -> Executed {
+    Executed::Failed(WriteError {
+        kind: WriteErrorKind::Unreachable,
+        call: "write".to_owned(),
+        status: None,
+        message: "there was no answer".to_owned(),
+    })
 }

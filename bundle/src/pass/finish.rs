@@ -6,9 +6,10 @@ use std::collections::BTreeSet;
 
 use lifecycle_objects::failure::{FailReason, Failure};
 use lifecycle_objects::object_ref::ObjectRef;
-use lifecycle_objects::observation::{Observation, Version};
+use lifecycle_objects::observation::{Observation, Query, Version};
 
 use super::set::{Set, place};
+use super::unread_once_more;
 use crate::report::{ObjectReport, Report, Stop, StoppedBy};
 use crate::setting::Kinship;
 use crate::table::Intent;
@@ -33,22 +34,29 @@ impl Set<'_> {
 
     /// Takes what was read once more after a deletion or a disowning: a member that was created meanwhile, or a list that failed,
     /// keeps the memory.
-    pub(super) fn found_again(&mut self, left: Vec<Observation>) {
-        let stop = left.into_iter().find_map(|observation| match observation {
-            Observation::Unknown(cause) | Observation::Forbidden(cause) => {
-                Some(Stop::by_question(None, Failure::new(FailReason::DiscoveryFailed, cause)))
+    pub(super) fn found_again(&mut self, queries: &[Query], left: Vec<Observation>) {
+        let mut stop = (left.len() < queries.len()).then(unread_once_more);
+        for observation in left {
+            match observation {
+                Observation::Unknown(cause) | Observation::Forbidden(cause) => {
+                    stop = Some(Stop::by_question(None, Failure::new(FailReason::DiscoveryFailed, cause)));
+                    break;
+                }
+                Observation::Found(versions) => stop = stop.or_else(|| self.created_meanwhile(&versions)),
             }
-            Observation::Found(versions) => {
-                // A disowning leaves what is on its way out.
-                let stays = |version: &&Version| self.intent == Intent::Disown && version.is_terminating();
-                let others = versions.iter().filter(|version| !stays(version));
-                let mut others = others.map(|version| (version, ObjectRef::of(version.object()).into()));
-                let (_, identity) = others.find(|(it, of)| self.setting.kinship(it, of) != Kinship::Copy)?;
-                let why = format!("{identity} was created meanwhile; the next event finds it");
-                Some(Stop { step: None, by: StoppedBy::Object(identity), why })
-            }
-        });
-        self.stopped = stop.or(self.stopped.take());
+        }
+        self.stopped = stop;
+    }
+
+    /// A member among these, none of which should be there any more.
+    fn created_meanwhile(&self, versions: &[Version]) -> Option<Stop> {
+        // A disowning leaves what is on its way out.
+        let stays = |version: &&Version| self.intent == Intent::Disown && version.is_terminating();
+        let others = versions.iter().filter(|version| !stays(version));
+        let mut others = others.map(|version| (version, ObjectRef::of(version.object()).into()));
+        let (_, identity) = others.find(|(it, of)| self.setting.kinship(it, of) != Kinship::Copy)?;
+        let why = format!("{identity} was created meanwhile; the next event finds it");
+        Some(Stop { step: None, by: StoppedBy::Object(identity), why })
     }
 
     /// What the pass did. `broken_off` is what keeps it from having come to its end, if its caller does not go on.

@@ -5,13 +5,18 @@
 
 use std::sync::Arc;
 
+use lifecycle_objects::failure::namespace_terminating;
 use lifecycle_objects::identity::{GroupKind, Identity};
+use lifecycle_objects::observation::Version;
 
+use super::gather::{Gathered, gather};
 use super::steps::stays_served;
-use super::{Gathered, Rendered, Stop, Version, gather, serves_once};
 use crate::checks::Inside;
-use crate::member::Member;
+use crate::member::{Member, Rendered};
 use crate::memory::Remembering;
+use crate::need::NotKept;
+use crate::report::{Stop, StoppedBy};
+use crate::serving::serves_once;
 use crate::setting::Setting;
 use crate::siblings::Siblings;
 use crate::table::Intent;
@@ -129,6 +134,19 @@ impl<'t> Set<'t> {
                  `orphan` if it is to leave later"
             ))
         })
+    }
+
+    /// The stop of a pass whose memory is not kept.
+    pub(super) fn without_memory(&mut self, not_kept: NotKept) -> Stop {
+        let (failure, why) = match not_kept {
+            NotKept::NamespaceTerminating => (None, namespace_terminating(&self.setting.namespace)),
+            NotKept::Failed(failure) => {
+                let why = failure.message.clone();
+                (Some(failure), why)
+            }
+        };
+        let before = self.stopped.take().map(|stop| Box::new(stop.by));
+        Stop { step: None, by: StoppedBy::Memory { failure, before }, why: format!("the parent: {why}") }
     }
 
     /// Forgets what served and is wanted no longer.

@@ -18,7 +18,7 @@ use lifecycle_objects::id::{Generation, GroupVersionKind};
 use lifecycle_objects::identity::Identity;
 use lifecycle_objects::inspection::Inspection;
 use lifecycle_objects::keys;
-use lifecycle_objects::observation::{Described as _, Observation, Query, QueryBy};
+use lifecycle_objects::observation::{Described as _, Observation, Query, QueryBy, Version};
 use lifecycle_objects::stamp::Stamp;
 use lifecycle_objects::store::Store;
 use lifecycle_objects::write::{Command, Executed, NotCreated, Target, UpdateMode, WriteError, WriteErrorKind};
@@ -26,9 +26,11 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::applyset;
+use crate::need::NotKept;
 use crate::parent;
 use crate::policy::{Policies, Update};
 use crate::prepare::prepare;
+use crate::report::StoppedBy;
 use crate::siblings::Siblings;
 
 const PARENT: (&str, &str) = ("team", "monitoring");
@@ -151,12 +153,17 @@ impl World {
 
     /// Reads everything that a pass begins with, the parent included.
     fn read(&self, intent: Intent) -> Running {
+        self.read_for(intent, false)
+    }
+
+    /// The same, for a pass after which the memory may go.
+    fn read_for(&self, intent: Intent, is_last: bool) -> Running {
         let live = self.parent();
         let memory = live.as_ref().map(|live| parent::read(live).unwrap());
         let setting = self.setting();
         let is_rendered = intent == Intent::Apply || live.is_none();
         let rendered = if is_rendered { prepare(self.manifests.clone(), &setting).unwrap() } else { Vec::new() };
-        self.begin(Beginning { setting, intent, rendered, memory, is_last: false }, live)
+        self.begin(Beginning { setting, intent, rendered, memory, is_last }, live)
     }
 
     fn begin(&self, beginning: Beginning<'static>, parent: Option<Version>) -> Running {

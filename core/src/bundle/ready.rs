@@ -42,11 +42,11 @@ impl ReadyRules for Rules {
         scope.set(OBJECT, object.clone());
         let (readiness, why) = match rule.expression.evaluate(&scope) {
             Ok(Answer::Value(Value::Bool(true))) => (Readiness::Ready, "its ready expression holds".to_owned()),
-            Ok(Answer::Value(Value::Bool(false))) => {
+            Ok(Answer::Value(Value::Bool(false)) | Answer::Absent) => {
                 (Readiness::InProgress, "its ready expression does not hold yet".to_owned())
             }
             // A text such as `Failed` must not count as ready.
-            Ok(Answer::Value(_) | Answer::Absent) => (
+            Ok(Answer::Value(_)) => (
                 Readiness::InProgress,
                 "its ready expression gives neither `true` nor `false`: compare the value".to_owned(),
             ),
@@ -85,7 +85,7 @@ mod tests {
             ("other", json!({ "phase": "Pending" }), Some((Readiness::InProgress, "does not hold yet"))),
             ("other", json!({}), Some((Readiness::InProgress, "has no value yet"))),
             ("text", json!({ "phase": "Failed" }), Some((Readiness::InProgress, "neither `true` nor `false`"))),
-            ("optional", json!({}), Some((Readiness::InProgress, "neither `true` nor `false`"))),
+            ("optional", json!({}), Some((Readiness::InProgress, "does not hold yet"))),
         ];
         for (name, status, expected) in cases {
             let object = json!({

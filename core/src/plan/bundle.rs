@@ -129,7 +129,7 @@ pub(super) fn intent(decision: &Decision) -> Option<Intent> {
 /// nothing is written while the parent waits for its namespace.
 fn decision_of_set(of_parent: Decision, report: &Report, namespace: &str) -> Decision {
     let has_members = !report.objects.is_empty();
-    if report.stopped.as_ref().is_some_and(|stop| stop.by == StoppedBy::Memory(None)) {
+    if report.stopped.as_ref().is_some_and(|stop| matches!(stop.by, StoppedBy::Memory { failure: None, .. })) {
         return Decision::Wait(WaitReason::NamespaceTerminating(namespace.to_owned()));
     }
     match of_parent {
@@ -370,7 +370,7 @@ impl Turn<'_> {
                 Need::Remember(memory) => match self.parent.keep(&memory) {
                     Some(command) => return Some(Wish::Request(Request::Write(vec![command]))),
                     None => {
-                        let failure = Failure::new(FailReason::RenderFailed, "the parent was not rendered");
+                        let failure = Failure::new(FailReason::RenderFailed, "it was not rendered");
                         self.pass.answer(Answer::Remembered(Err(NotKept::Failed(failure))));
                     }
                 },

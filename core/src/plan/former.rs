@@ -15,6 +15,7 @@
 
 use lifecycle_bundle::applyset;
 use lifecycle_language::scope::Scope;
+use lifecycle_objects::failure::FailReason;
 use lifecycle_objects::id::is_same_kind;
 use lifecycle_objects::keys;
 use lifecycle_objects::labels::is_label_value;
@@ -29,6 +30,7 @@ use super::{Planner, Read};
 use crate::decision::{Decision, DisownReason, SkipReason};
 use crate::outcome::GateAnswer;
 use crate::ownership::Owned;
+use crate::row::Row;
 use crate::warning::{Warning, WarningReason};
 
 /// How many objects a message names.
@@ -114,8 +116,8 @@ impl Planner<'_> {
     }
 
     /// Whether the current entry can be gone after this decision, and nobody has searched for what is left of it.
-    pub(super) fn may_search_first(&self, decision: &Decision) -> bool {
-        let is_last = match decision {
+    pub(super) fn may_search_first(&self, decided: &Decided) -> bool {
+        let is_last = match &decided.decision {
             Decision::Delete | Decision::Disown(DisownReason::GateHolds) => true,
             Decision::Skip(reason) => {
                 matches!(reason, SkipReason::AlreadyAbsent | SkipReason::NothingToDisown | SkipReason::NotOurs)
@@ -127,8 +129,12 @@ impl Planner<'_> {
             | Decision::Recreate { .. }
             | Decision::Disown(DisownReason::Disowned)
             | Decision::Resend(_)
-            | Decision::Wait(_)
-            | Decision::Fail(_) => false,
+            | Decision::Wait(_) => false,
+            // Another object in the place of a parent whose bundle is to go.
+            Decision::Fail(failure) => {
+                failure.reason == FailReason::NotOurs
+                    && matches!(decided.row, Row::Disown | Row::Delete | Row::Deleting)
+            }
         };
         is_last && matches!(self.slots[self.position()].former, Former::NotAsked)
     }

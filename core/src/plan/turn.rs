@@ -39,7 +39,7 @@ impl Planner<'_> {
         let owner = self.owner();
         let mut examination = Examination::new(context, &versions, owner.as_ref(), owned.desired);
         let mut decided = self.without_writing_former(decide(&seen, &mut examination));
-        if self.may_search_first(&decided.decision) {
+        if self.may_search_first(&decided) {
             // Nothing was written: the entry is decided again once it is known what is left of it elsewhere.
             drop(examination);
             self.slots[position].former = Former::Wanted;

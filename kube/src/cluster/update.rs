@@ -35,6 +35,8 @@ struct Before<'a> {
     live: Cow<'a, Version>,
     managed_fields: Value,
     owners: Owners,
+    /// Whether the write removes what kubectl copied of a Secret.
+    clears: bool,
 }
 
 impl Cluster {
@@ -111,7 +113,7 @@ impl Cluster {
     }
 
     /// Replaces an existing object by a PUT of what the overlay says. Sends nothing if the live object has all of the manifest
-    /// already: a manifest that lacks a field of before has another annotation of its digest or generation.
+    /// already, and no copy by kubectl of the values of a Secret: a manifest that lacks a field of before has another annotation of its digest or generation.
     ///
     /// # Errors
     ///
@@ -131,7 +133,7 @@ impl Cluster {
         }
         let before = self.before(&call, desired, live, Takeover::Own).await?;
         let live = before.live.object();
-        if overlay(live, desired, &before.owners.removing_nothing(), &[]) == *live {
+        if !before.clears && overlay(live, desired, &before.owners.removing_nothing(), &[]) == *live {
             return Ok(live.clone());
         }
         let body = overlay(live, desired, &before.owners, &[]);
@@ -160,7 +162,7 @@ impl Cluster {
         let cleared = migration::last_applied_to(&call.object.kind, owned, &self.field_manager);
         let owned = cleared.as_ref().unwrap_or(owned);
         let owners = migration::owners(owned, &self.field_manager, self.former_managers, takeover);
-        Ok(Before { live, managed_fields, owners })
+        Ok(Before { clears: cleared.is_some(), live, managed_fields, owners })
     }
 
     async fn read_again(&self, call: &Call<'_>) -> Result<Version, WriteError> {

@@ -3,14 +3,12 @@
 use jiff::Timestamp;
 use lifecycle_core::sweep::Candidate;
 use lifecycle_objects::destination::Destination;
+use lifecycle_objects::keys::LAST_APPLIED;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// The value of the key `audit`, by which a line is recognised; another form of records needs another one.
 pub const FORMAT: &str = "hyperfleet.io/sweep-audit/v1";
-
-/// Holds the whole manifest as its author sent it, and so a Secret's data.
-const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// What the sweeper was about to do, or did, to one object.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

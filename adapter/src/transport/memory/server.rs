@@ -6,7 +6,8 @@ use lifecycle_objects::kinds::is_namespaced;
 use lifecycle_objects::quantity::canonicalize;
 use serde_json::{Map, Value};
 
-use crate::redact::LAST_APPLIED;
+use lifecycle_objects::keys::LAST_APPLIED;
+use lifecycle_objects::secret::is_kind_of_secrets;
 
 /// The kinds of Kubernetes whose objects have a generation, by API group, among those that
 /// [`is_namespaced`] knows. Every custom kind has one.
@@ -95,7 +96,7 @@ fn asked_for(object: &Value) -> Vec<(&String, &Value)> {
 /// Moves `stringData` of a Secret into `data`. An entry that a later write leaves out of `stringData` stays in
 /// `data`, as on a server.
 pub(super) fn encode_secret(kind: &GroupVersionKind, object: &mut Value) {
-    if !is_secret(kind) {
+    if !is_kind_of_secrets(kind) {
         return;
     }
     let Some(fields) = object.as_object_mut() else { return };
@@ -114,7 +115,7 @@ pub(super) fn encode_secret(kind: &GroupVersionKind, object: &mut Value) {
 /// Removes the copy of its values that `kubectl apply` keeps in an annotation of a Secret, as each update by the adapter does.
 pub(super) fn drop_last_applied(kind: &GroupVersionKind, object: &mut Value, desired: &Value) {
     let is_wanted = desired.pointer("/metadata/annotations").is_some_and(|wanted| wanted.get(LAST_APPLIED).is_some());
-    if is_secret(kind)
+    if is_kind_of_secrets(kind)
         && !is_wanted
         && let Some(annotations) = object.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut)
     {
@@ -124,11 +125,7 @@ pub(super) fn drop_last_applied(kind: &GroupVersionKind, object: &mut Value, des
 
 /// Returns why a server would refuse `stringData` of a Secret, if it would.
 pub(super) fn secret_problem(kind: &GroupVersionKind, object: &Value) -> Option<String> {
-    let texts = object.get("stringData").filter(|_| is_secret(kind))?.as_object()?;
+    let texts = object.get("stringData").filter(|_| is_kind_of_secrets(kind))?.as_object()?;
     let (key, _) = texts.iter().find(|(_, text)| !text.is_string() && !text.is_null())?;
     Some(format!("stringData.{key}: must be text"))
-}
-
-fn is_secret(kind: &GroupVersionKind) -> bool {
-    kind.group.is_empty() && kind.kind == "Secret"
 }

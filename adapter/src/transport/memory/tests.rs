@@ -1,12 +1,12 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use lifecycle_objects::id::GroupVersionKind;
+use lifecycle_objects::keys::LAST_APPLIED;
 use lifecycle_objects::write::UpdateMode::Apply;
 use serde_json::json;
 
 use super::state::metadata_text;
 use super::*;
-use crate::redact::LAST_APPLIED;
 
 mod bundles;
 mod garbage;

@@ -204,7 +204,7 @@ fn disowning_leaves_what_is_of_others_and_what_is_on_its_way_out() {
     let mut running = world.read(Intent::Disown);
     while world.step(&mut running).unwrap() {}
     let left = ["anothers", "going", "lost"].map(|name| Version::new(world.store.object(name).clone()));
-    running.pass.set.found_again(vec![Observation::Found(left.to_vec())]);
+    running.pass.set.found_again(&[], vec![Observation::Found(left.to_vec())]);
     assert_eq!(running.report().stopped, None);
     assert_eq!(*world.store.object("anothers"), before);
 }
@@ -401,4 +401,81 @@ fn inspection_that_fails_or_is_not_answered_keeps_everything() {
         let stopped = running.report().why_stopped().unwrap();
         assert!(stopped.starts_with(expected), "{stopped}");
     }
+}
+
+/// What was found in the last look, list by list.
+type Found = fn(&Version) -> Vec<Observation>;
+
+#[test]
+fn last_look_keeps_the_memory_unless_every_list_is_empty() {
+    let cases: [(&str, Found, Option<&str>, bool); 6] = [
+        ("nothing", |_| vec![Observation::Found(Vec::new()), Observation::Found(Vec::new())], None, false),
+        (
+            "a member",
+            |it| vec![Observation::Found(Vec::new()), Observation::Found(vec![it.clone()])],
+            Some("ConfigMap team/a was created meanwhile; the next event finds it"),
+            false,
+        ),
+        (
+            "a member, and a list that failed",
+            |it| vec![Observation::Found(vec![it.clone()]), Observation::Unknown("it is down".to_owned())],
+            Some("it is down"),
+            true,
+        ),
+        (
+            "one list of two",
+            |_| vec![Observation::Found(Vec::new())],
+            Some("the members were not read once more"),
+            true,
+        ),
+        ("no list", |_| Vec::new(), Some("the members were not read once more"), true),
+        ("a list that is forbidden", |_| vec![Observation::Forbidden("no".to_owned())], Some("no"), true),
+    ];
+    for (name, found, stopped, has_failed) in cases {
+        let mut world = World::new(vec![map("a", &[]), object("v1", "Secret", "b", &[])]);
+        world.apply();
+        let member = Version::new(world.store.object("a").clone());
+        let mut running = world.read_for(Intent::Delete, true);
+        while world.store.names().len() > 1 {
+            assert!(world.step(&mut running).unwrap());
+        }
+        assert!(matches!(running.next(), Some(Need::Request(Request::Read(_)))), "{name}");
+        running.pass.answer(Answer::Response(Response::Read(found(&member))));
+        assert_eq!(running.next(), None);
+        let report = running.report();
+        assert_eq!(report.why_stopped().as_deref(), stopped, "{name}");
+        assert_eq!((report.is_complete(), report.failure().is_some()), (stopped.is_none(), has_failed), "{name}");
+    }
+}
+
+#[test]
+fn pass_that_nobody_goes_on_with_is_not_complete() {
+    let mut world = World::new(vec![map("a", &[])]);
+    world.apply();
+    let mut running = world.read_for(Intent::Delete, true);
+    assert!(!world.read_for(Intent::Delete, true).report().is_complete(), "nothing was done");
+    while world.store.names().len() > 1 {
+        assert!(world.step(&mut running).unwrap());
+    }
+    assert!(matches!(running.next(), Some(Need::Request(Request::Read(_)))));
+    assert_eq!(running.report().why_stopped().as_deref(), Some("the members were not read once more"));
+}
+
+#[test]
+fn command_without_an_answer_has_failed() {
+    let world = World::new(vec![map("a", &[]), map("b", &[])]);
+    let mut running = world.read(Intent::Apply);
+    running.drive(|_| vec![Executed::Created(json!({ "metadata": { "name": "a" } }))]);
+    let report = running.report();
+    assert_eq!(effects(&report), ["a created", "b failed"]);
+    assert!(report.failure().unwrap().message.contains("there was no answer"));
+}
+
+#[test]
+fn object_of_others_is_named_although_the_memory_was_not_kept_after_it() {
+    let widget = Identity { kind: GroupKind::new("example.io", "Widget"), namespace: None, name: "theirs".to_owned() };
+    let before = Some(Box::new(StoppedBy::Others(widget.clone())));
+    let stopped = Stop { step: None, by: StoppedBy::Memory { failure: None, before }, why: String::new() };
+    let report = Report { intent: Intent::Apply, objects: Vec::new(), steps: Vec::new(), stopped: Some(stopped) };
+    assert_eq!((report.blocked_by(), report.lacks_parent()), (Some(&widget), true));
 }

@@ -85,6 +85,22 @@ fn entry_whose_gate_holds_late_in_the_pass_is_searched_for_at_its_turn() {
 }
 
 #[test]
+fn bundle_whose_gate_holds_late_is_searched_for_although_its_place_is_taken() {
+    let late = with(
+        bundle("monitoring", "set-{{ .stage }}"),
+        json!({ "lifecycle": { "delete": { "when": { "expression": "deleting && !resources.?child.hasValue()" } } } }),
+    );
+    let task = task(&[gated(config_map("child"), "delete", "deleting"), late]);
+    let mut store = Store::new();
+    at("before", false, &task, &mut store);
+    store.put(
+        json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "set-after", "namespace": "team" } }),
+    );
+    at("after", true, &task, &mut store);
+    assert_eq!(store.names(), ["set-after"], "{:?}", store.log);
+}
+
+#[test]
 fn nothing_is_created_beside_an_object_under_a_former_name_while_it_goes() {
     // The first entry is created again as soon as the second one keeps its gate from holding.
     let first = with(
