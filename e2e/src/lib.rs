@@ -29,6 +29,7 @@ pub mod parts;
 pub mod pki;
 pub mod postgres;
 pub mod process;
+pub mod pubsub;
 pub mod rabbitmq;
 mod run;
 pub mod scripted;

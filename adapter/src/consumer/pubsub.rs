@@ -8,11 +8,12 @@
 //! dead-letter policy, and acknowledged if it has none, because the service would redeliver it without end.
 //!
 //! The caller installs a process-wide TLS provider first. Credentials are Google's application default
-//! credentials.
+//! credentials; an emulator gets none.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
 
+use google_cloud_auth::credentials::anonymous;
 use google_cloud_pubsub::client::{Subscriber, SubscriptionAdmin, TopicAdmin};
 use google_cloud_pubsub::subscriber::handler::Handler;
 use lifecycle_errors::Chain;
@@ -45,6 +46,8 @@ pub struct PubSubOptions {
     pub create_topic_if_missing: bool,
     /// Whether to create a missing subscription.
     pub create_subscription_if_missing: bool,
+    /// The emulator to use in place of the service, as `HOST:PORT`.
+    pub emulator: Option<String>,
     /// The properties of a subscription that the adapter creates.
     pub policies: SubscriptionPolicies,
 }
@@ -69,9 +72,18 @@ impl PubSubInput {
     /// The client has no credentials, the service refuses them, or the subscription is missing or attached to
     /// another topic.
     pub async fn connect(options: PubSubOptions, state: watch::Sender<InputState>) -> Result<Self, PubSubError> {
-        let topics = TopicAdmin::builder().build().await.map_err(PubSubError::client)?;
-        let subscriptions = SubscriptionAdmin::builder().build().await.map_err(PubSubError::client)?;
-        let subscriber = Subscriber::builder().build().await.map_err(PubSubError::client)?;
+        let (mut topics, mut subscriptions) = (TopicAdmin::builder(), SubscriptionAdmin::builder());
+        let mut subscriber = Subscriber::builder();
+        if let Some(emulator) = &options.emulator {
+            let endpoint = format!("http://{emulator}");
+            let nobody = || anonymous::Builder::new().build();
+            topics = topics.with_endpoint(&endpoint).with_credentials(nobody());
+            subscriptions = subscriptions.with_endpoint(&endpoint).with_credentials(nobody());
+            subscriber = subscriber.with_endpoint(&endpoint).with_credentials(nobody());
+        }
+        let topics = topics.build().await.map_err(PubSubError::client)?;
+        let subscriptions = subscriptions.build().await.map_err(PubSubError::client)?;
+        let subscriber = subscriber.build().await.map_err(PubSubError::client)?;
         let admin = Admin { topics, subscriptions };
         admin.ensure(&options).await?;
         state.send_replace(InputState::Connected);

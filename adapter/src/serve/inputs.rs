@@ -221,6 +221,8 @@ fn pubsub_options(
         max_outstanding_bytes: settings.max_outstanding_bytes.and_then(|bytes| i64::try_from(bytes).ok()),
         create_topic_if_missing: settings.create_topic_if_missing,
         create_subscription_if_missing: settings.create_subscription_if_missing,
+        // As every client of Google reads it.
+        emulator: std::env::var("PUBSUB_EMULATOR_HOST").ok().filter(|host| !host.is_empty()),
         policies: SubscriptionPolicies {
             ack_deadline_seconds: settings.ack_deadline.and_then(|time| u16::try_from(time.as_secs()).ok()),
             message_retention: settings.message_retention,

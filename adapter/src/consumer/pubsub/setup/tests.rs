@@ -81,6 +81,7 @@ fn options(create_topic: bool, create_subscription: bool) -> PubSubOptions {
         max_outstanding_bytes: None,
         create_topic_if_missing: create_topic,
         create_subscription_if_missing: create_subscription,
+        emulator: None,
         policies: SubscriptionPolicies::default(),
     }
 }
