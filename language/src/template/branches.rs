@@ -14,6 +14,8 @@ use super::origin::collect;
 pub struct Branch {
     /// The dotted paths that the condition, or the list of the loop, reads from the root.
     pub reads: BTreeSet<String>,
+    /// Whether it reads nothing else, such as an element of a loop, or a variable of the template.
+    pub reads_nothing_else: bool,
     /// The text of the part, without its actions.
     pub text: String,
 }
@@ -43,15 +45,12 @@ fn of_list(list: &ListNode, at_root: bool, found: &mut Vec<Branch>) {
 
 fn of_branch(branch: &BranchNode, at_root: bool, body_at_root: bool, found: &mut Vec<Branch>) {
     let mut reads = BTreeSet::new();
-    // A dot that is not the root is the element of a loop, which another branch names.
-    if !collect(&branch.pipe, at_root, &mut reads) && !at_root {
-        reads.clear();
-    }
+    let reads_nothing_else = collect(&branch.pipe, at_root, &mut reads);
     for (body, at_root) in [(Some(&branch.body), body_at_root), (branch.else_body.as_ref(), at_root)] {
         let Some(body) = body else { continue };
         let mut text = String::new();
         text_of(body, &mut text);
-        found.push(Branch { reads: reads.clone(), text });
+        found.push(Branch { reads: reads.clone(), reads_nothing_else, text });
         of_list(body, at_root, found);
     }
 }
@@ -83,14 +82,19 @@ mod tests {
             ("{{ if eq .tier \"gold\" }}a {{ .b }}c{{ end }}", "tier: a c"),
             ("{{ if and .a.b $.c }}x{{ else }}y{{ end }}", "a.b c: x; a.b c: y"),
             ("{{ if .a }}1{{ if .b }}2{{ end }}{{ end }}", "a: 12; b: 2"),
-            ("{{ range .list }}{{ if .x }}1{{ end }}{{ end }}", "list: 1; : 1"),
+            ("{{ range .list }}{{ if .x }}1{{ end }}{{ end }}", "list: 1; …: 1"),
             ("{{ with .a }}1{{ end }}", "a: 1"),
+            ("{{ $p := .pool }}{{ if and $p.tier .b }}1{{ end }}", "b …: 1"),
+            ("{{ range .list }}{{ if and .x $.tier }}1{{ end }}{{ end }}", "list: 1; tier …: 1"),
+            ("{{ with .a }}{{ if $.tier }}1{{ end }}{{ end }}", "a: 1; tier …: 1"),
         ];
         for (source, expected) in cases {
             let branches = Template::parse(source).unwrap().branches();
-            let told = branches
-                .iter()
-                .map(|it| format!("{}: {}", it.reads.iter().cloned().collect::<Vec<_>>().join(" "), it.text));
+            let told = branches.iter().map(|it| {
+                let more = (!it.reads_nothing_else).then(|| "…".to_owned());
+                let reads: Vec<String> = it.reads.iter().cloned().chain(more).collect();
+                format!("{}: {}", reads.join(" "), it.text)
+            });
             assert_eq!(told.collect::<Vec<_>>().join("; "), expected, "{source}");
         }
     }

@@ -50,21 +50,25 @@ impl Origin {
     }
 }
 
-/// Collects the paths that a pipeline reads; returns whether it reads nothing else.
+/// Collects the paths that a pipeline reads from the root; returns whether it reads nothing else.
 pub(super) fn collect(pipe: &PipeNode, at_root: bool, paths: &mut BTreeSet<String>) -> bool {
-    let mut arguments = pipe.commands.iter().flat_map(|command| &command.args);
-    arguments.all(|argument| collect_expression(argument, at_root, paths))
+    let arguments = pipe.commands.iter().flat_map(|command| &command.args);
+    // All are read: those behind one that reads something else have paths, too.
+    let others = arguments.filter(|argument| !collect_expression(argument, at_root, paths));
+    others.count() == 0
 }
 
 fn collect_expression(expression: &Expr, at_root: bool, paths: &mut BTreeSet<String>) -> bool {
     match expression {
         Expr::Field(_, fields) => {
-            paths.insert(fields.join("."));
+            paths.extend(at_root.then(|| fields.join(".")));
             at_root
         }
+        // Within a loop, too, `$` is the root.
         Expr::Variable(_, name, fields) => {
-            paths.insert(fields.join("."));
-            at_root && name == "$" && !fields.is_empty()
+            let is_root = name == "$" && !fields.is_empty();
+            paths.extend(is_root.then(|| fields.join(".")));
+            at_root && is_root
         }
         Expr::Chain(_, inner, _) => collect_expression(inner, at_root, paths),
         Expr::Pipe(_, pipe) => collect(pipe, at_root, paths),
