@@ -104,15 +104,19 @@ fn of_own(task: &Task, precondition: &Precondition) -> bool {
     precondition.api_call.as_ref().is_some_and(|call| is_own(task, call))
 }
 
-/// Whether a call reads the event's own resource: its URL ends with the event's id, or is the event's `href`.
+/// Whether a call reads the event's own resource: its URL is a path of the API that ends with the event's id, or is the event's
+/// `href`.
 fn is_own(task: &Task, call: &ApiCall) -> bool {
-    let url = call.url.source().trim_end_matches('/');
-    let last = url.rfind("{{").map(|start| &url[start..]).and_then(|last| last.strip_prefix("{{")?.strip_suffix("}}"));
-    let Some(variable) = last.map(|last| last.trim().trim_start_matches('.')) else { return false };
-    let is_id = |path: &str| matches!(path, "event.id" | "event.href");
+    let url = call.url.source().trim_matches('/');
+    let Some((before, last)) = url.rsplit_once("{{") else { return false };
+    let Some(variable) = last.strip_suffix("}}").map(|last| last.trim().trim_start_matches('.')) else { return false };
+    let field = if before.is_empty() { "href" } else { "id" };
+    if field == "id" && !is_resource_path(url) {
+        return false;
+    }
+    let is_id = |path: &str| path.strip_prefix("event.") == Some(field);
     let of_param = |param: &Param| match &param.source {
-        ParamSource::Event(path) => matches!(path.as_str(), "id" | "href"),
-        ParamSource::Path(path) => matches!(path.as_str(), "id" | "href"),
+        ParamSource::Event(path) | ParamSource::Path(path) => path == field,
         ParamSource::Expression(expression) => is_id(expression.source()),
         ParamSource::Environment(_) | ParamSource::Config(_) | ParamSource::ApiCall(_) | ParamSource::File { .. } => {
             false
@@ -120,6 +124,14 @@ fn is_own(task: &Task, call: &ApiCall) -> bool {
     };
     let mut params = task.params.iter().filter(|param| param.name == variable);
     call.method == Method::Get && (is_id(variable) || params.next().is_some_and(of_param) && params.next().is_none())
+}
+
+/// Whether a relative URL consists of collections, each with an id, such as `clusters/{{ .a }}/nodepools/{{ .b }}`. The API of
+/// another service has another host, or other parts in its path.
+fn is_resource_path(url: &str) -> bool {
+    let below = url.strip_prefix("api/hyperfleet/").and_then(|rest| rest.split_once('/'));
+    let parts: Vec<&str> = below.map_or(url, |(_, below)| below).split('/').collect();
+    parts.chunks(2).all(|pair| matches!(pair, [collection, id] if !collection.contains("{{") && id.starts_with("{{")))
 }
 
 impl<'t> Facts<'t> {

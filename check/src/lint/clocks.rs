@@ -29,7 +29,8 @@ pub(super) fn lint(linter: &mut Linter<'_>) {
                 }
                 Manifest::Text(_) | Manifest::Inline(_) => {
                     let repeated = trees.iter().filter(|tree| !is_once(resource, tree));
-                    repeated.flat_map(|tree| tree.templates()).find(|template| shows(linter.task, template))
+                    let mut templates = repeated.flat_map(|tree| tree.templates());
+                    templates.find(|template| !decides(template) && shows(linter.task, template))
                 }
             };
             if let Some(template) = moving {
@@ -74,7 +75,7 @@ pub(super) fn shows(task: &Task, template: &Template) -> bool {
 
 /// Whether a template prints its times by a layout without seconds.
 fn is_coarse(source: &str) -> bool {
-    let mut layouts = source.split("date").skip(1).filter_map(|rest| rest.split('"').nth(1)).peekable();
+    let mut layouts = source.split("date").skip(1).filter_map(|rest| rest.split(['"', '`']).nth(1)).peekable();
     layouts.peek().is_some() && !layouts.any(|layout| layout.contains("05"))
 }
 

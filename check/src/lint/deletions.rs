@@ -54,7 +54,7 @@ fn late_outcomes(linter: &mut Linter<'_>, gate: &Gate<'_>) {
 }
 
 /// The results of a gate in each state, while the object is there.
-fn in_state(own: &Own<'_>, gate: &Expression, state: State) -> Option<Possible> {
+pub(super) fn in_state(own: &Own<'_>, gate: &Expression, state: State) -> Option<Possible> {
     let is_own = |name: &str| name == own.resource.name && !own.task.is_shared(name);
     let entries = |name: &str| if is_own(name) { Presence::Present } else { Presence::Unknown };
     Some(Facts::of(own.task, state)?.possible(gate, &entries))

@@ -1,12 +1,12 @@
 //! Warns of a condition `Finalized` that is never True while the API resource is being deleted, and of statuses that are not sent
 //! then: the API waits for `Finalized` for ever.
 
-use lifecycle_core::task::Action;
+use lifecycle_core::task::{Action, Payload, PayloadNode, Task};
 use lifecycle_language::cel::{Expression, Presence};
 
 use super::linter::{ACTIONS, Linter, PAYLOADS, entry};
 use super::reports::{sends_body, writes};
-use super::status::{Status, expression_of, member};
+use super::status::{Status, expression_of, has_constant_keys, member, types};
 use crate::api_resource::{Facts, State, deletion_test};
 
 pub(super) fn lint(linter: &mut Linter<'_>, statuses: &[Status<'_>]) {
@@ -48,7 +48,8 @@ fn unsent(linter: &mut Linter<'_>, deleting: &Facts<'_>) {
             held_back.get_or_insert_with(|| path.key("when").key("expression"));
         }
     }
-    let Some(place) = held_back else { return };
+    let senders = || task.actions.iter().filter(|action| action.api_call.as_ref().is_some_and(sends_body));
+    let Some(place) = held_back.filter(|_| senders().all(|action| is_known(task, action))) else { return };
     let message = "does not hold while the API resource is being deleted, and no other report has `Finalized`: the API waits for ever";
     linter.warn(
         &place,
@@ -59,4 +60,31 @@ fn unsent(linter: &mut Linter<'_>, deleting: &Facts<'_>) {
 
 fn never_holds(facts: &Facts<'_>, expression: &Expression) -> bool {
     !facts.possible(expression, &|_| Presence::Unknown).can_hold()
+}
+
+/// Whether nothing but a payload that writes `Finalized` can bring it into what an action sends.
+fn is_known(task: &Task, action: &Action) -> bool {
+    let Some(body) = action.api_call.as_ref().and_then(|call| call.body.as_ref()) else { return true };
+    let payload = |path: &String| {
+        let name = path.split('.').next().unwrap_or_default();
+        task.payloads.iter().find(|payload| payload.name == name)
+    };
+    let is_without = |payload: &Payload| writes(&payload.build, "Finalized") || has_known_conditions(&payload.build);
+    !body.reads_root()
+        && !body.source().contains("Finalized")
+        && body.variables().iter().all(|path| payload(path).is_some_and(is_without))
+}
+
+/// Whether the types of all conditions that a payload has are written in it, or are those of a bundle.
+fn has_known_conditions(build: &PayloadNode) -> bool {
+    let PayloadNode::Map(entries) = build else { return false };
+    match member(entries, "conditions") {
+        None => has_constant_keys(entries),
+        Some(conditions) => match expression_of(conditions) {
+            Some(expression) => {
+                expression.member_paths().iter().all(|path| path.starts_with(&["adapter", "conditions"]))
+            }
+            None => types(conditions).is_some(),
+        },
+    }
 }

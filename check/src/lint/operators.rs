@@ -1,4 +1,4 @@
-//! Warns of a bundle whose workloads are all deleted in an earlier wave than an instance of a type that the bundle brings: nothing is
+//! Notes a bundle whose workloads are all deleted in an earlier wave than an instance of a type that the bundle brings: nothing is
 //! left that removes the finalizers of the instance.
 
 use lifecycle_config::diagnostics::Severity;
@@ -27,7 +27,7 @@ pub(super) fn lint(linter: &mut Linter<'_>) {
             order(late)
         );
         let help = "remove `delete-order` from both: in one wave, instances go before the workload that works on them";
-        linter.report_object(Severity::Warning, &path, last, message, help.to_owned());
+        linter.report_object(Severity::Note, &path, last, message, help.to_owned());
     }
 }
 

@@ -84,16 +84,26 @@ fn password(linter: &mut Linter<'_>, object: &WrittenObject<'_>) {
         let is_template = matches!(tree.part(&["data", key]), Part::Template(_));
         let place = format!("data.{key}");
         let mut reads = object.variables().into_iter().filter(|(_, at)| *at == place).map(|(variable, _)| variable);
-        let is_said =
-            |variable: String| linter.task.params.iter().any(|it| it.name == variable && it.sensitive.is_some());
-        value.as_str().is_some_and(|text| !text.is_empty()) && (!is_template || reads.any(|it| !is_said(it)))
+        let is_said = |variable: String| {
+            let root = variable.split('.').next();
+            linter.task.params.iter().any(|it| root == Some(&it.name) && it.sensitive.is_some())
+        };
+        value.as_str().is_some_and(|text| !is_setting(text)) && (!is_template || reads.any(|it| !is_said(it)))
     };
     let mut data = written.get("data").and_then(Value::as_object).into_iter().flatten();
     if let Some((key, _)) = data.find(|(key, value)| is_password(key) && is_open(key, value)) {
         let message = format!("a ConfigMap shows the credential `{key}` to everybody who may read it");
         let at = object.at(linter.document, &Path::root());
-        linter.warn(&at, message, "put it into a Secret, and take the value from a param".to_owned());
+        let help = "put it into a Secret, and take the value from a param; if it is no credential, take it from a param with \
+                    `sensitive: false`";
+        linter.warn(&at, message, help.to_owned());
     }
+}
+
+/// Whether the value of a key with the name of a password is none: nothing, a switch, or where something is.
+fn is_setting(text: &str) -> bool {
+    let is_switch = ["", "true", "false", "yes", "no"].iter().any(|word| text.eq_ignore_ascii_case(word));
+    is_switch || text.starts_with('/') || text.contains("://") || text.contains("}}/")
 }
 
 pub(super) fn manifests<'t>(path: &Path, resource: &'t Resource) -> Vec<(Path, &'t Manifest)> {

@@ -281,7 +281,7 @@ fn constant(node: &PayloadNode) -> Option<Value> {
 
 /// The types of a list of conditions; none if some type is not constant. Those of a bundle lack `Finalized`, unless the expression
 /// adds it.
-fn types<'n>(conditions: &'n PayloadNode) -> Option<BTreeSet<&'n str>> {
+pub(super) fn types<'n>(conditions: &'n PayloadNode) -> Option<BTreeSet<&'n str>> {
     if let PayloadNode::Lookup { source: PayloadSource::Expression(expression), .. } = conditions {
         let added = expression.source().contains(FINALIZED).then_some(FINALIZED);
         let bundles = expression.reads_below("adapter", "conditions");
@@ -295,7 +295,7 @@ fn types<'n>(conditions: &'n PayloadNode) -> Option<BTreeSet<&'n str>> {
     conditions.iter().map(kind).collect()
 }
 
-fn has_constant_keys(entries: &Entries) -> bool {
+pub(super) fn has_constant_keys(entries: &Entries) -> bool {
     entries.iter().all(|(key, _)| key.as_literal().is_some())
 }
 

@@ -25,8 +25,10 @@ const KINDS: [(&str, &str); 6] = [
 pub(super) fn lint(linter: &mut Linter<'_>, place: &Path, expression: &Expression) {
     let task = linter.task;
     let paths = expression.member_paths();
-    // What other variables say is not known before an event.
-    if paths.iter().any(|path| path.first() != Some(&"resources")) {
+    // What other variables say, and what a server makes of the rest of an object, is not known before an event.
+    let is_known =
+        |path: &Vec<&str>| path.first() == Some(&"resources") && path.get(2).is_none_or(|field| *field == "status");
+    if !paths.iter().all(is_known) {
         return;
     }
     let is_read = |resource: &&Resource| {

@@ -1,5 +1,7 @@
 //! Deletions that leave something or never end, statuses that say too much, and fields that the API spells otherwise.
 
+use lifecycle_config::diagnostics::Severity;
+
 use super::lints;
 
 const BEFORE: &str = r#"params:
@@ -69,6 +71,11 @@ fn check_warns_of_a_status_that_is_not_sent_in_a_deletion() {
     let second = "    - {name: again, api_call: {method: PUT, url: \"/clusters/{{ .clusterId }}/statuses\", body: '{{ .status }}'}}\n";
     let of_action = |text: String, when: &str| text.replace("{name: report, ", &format!("{{name: report, {when}, "));
     let not_deleting = "when: {expression: \"!isDeleting\"}";
+    let other = |body: &str| format!("    - {{name: gone, api_call: {{method: PUT, url: /x, body: '{body}'}}}}\n");
+    let of_payload = |conditions: &str| {
+        let payload = format!("  payloads:\n    - name: gone\n      build: {{adapter: a, conditions: {conditions}}}\n");
+        task(DELETE, living, &other("{{ .gone }}")).replace("  payloads:\n", &payload)
+    };
     assert_all(
         "no other report has `Finalized`",
         &[
@@ -76,6 +83,13 @@ fn check_warns_of_a_status_that_is_not_sent_in_a_deletion() {
             ("an action", of_action(task(DELETE, "", ""), not_deleting), "does not hold while"),
             ("an action beside another one", of_action(task(DELETE, "", second), not_deleting), ""),
             ("a task that deletes nothing", task("", living, ""), ""),
+            ("a note beside it", task(DELETE, living, &other("a note on {{ .status }}")), "does not hold while"),
+            ("a body of its own", task(DELETE, living, &other("{{ toJson .cluster }}")), ""),
+            ("one that writes it", task(DELETE, living, &other("[{\"type\": \"Finalized\"}]")), ""),
+            ("conditions of the task", of_payload("[{type: Applied, status: \"True\"}]"), "does not hold while"),
+            ("conditions of a bundle", of_payload("{expression: adapter.conditions.x}"), "does not hold while"),
+            ("conditions of a param", of_payload("{expression: cluster.conditions}"), ""),
+            ("a type of a param", of_payload("[{type: \"{{ .cluster.a }}\", status: \"True\"}]"), ""),
             ("another condition", task(DELETE, "      when: {expression: cluster.spec.a}\n", ""), ""),
         ],
     );
@@ -83,14 +97,17 @@ fn check_warns_of_a_status_that_is_not_sent_in_a_deletion() {
 
 #[test]
 fn check_warns_of_a_gate_that_needs_what_goes_in_the_same_deletion() {
+    let gated = |expression: &str| format!("    lifecycle: {{delete: {{when: {{expression: \"{expression}\"}}}}}}\n");
     let task = |gate: &str, of_other: &str| {
-        let gate = format!("    lifecycle: {{delete: {{when: {{expression: \"{gate}\"}}}}}}\n");
         format!(
             "{BEFORE}resources:\n{}{}",
-            entry("x", "v1", "ConfigMap", "", &gate),
+            entry("x", "v1", "ConfigMap", "", &gated(gate)),
             entry("y", "v1", "Secret", "", of_other)
         )
     };
+    let cleaned = "isDeleting && resources.?y.?status.?succeeded.orValue(0) > 0";
+    let waits_for = |name: &str| gated(&format!("isDeleting && !resources.?{name}.hasValue()"));
+    let chain = task(cleaned, &waits_for("z")) + &entry("z", "v1", "Secret", "", &waits_for("x"));
     assert_all(
         "holds only while `y` is there",
         &[
@@ -102,6 +119,9 @@ fn check_warns_of_a_gate_that_needs_what_goes_in_the_same_deletion() {
             ("the right way", task("isDeleting && !resources.?y.hasValue()", DELETE), ""),
             ("an object that stays", task("isDeleting && resources.?y.hasValue()", ""), ""),
             ("either way", task("isDeleting || resources.?y.hasValue()", DELETE), ""),
+            ("a clean-up that waits for it", task(cleaned, &waits_for("x")), ""),
+            ("one that waits for another one that does", chain, ""),
+            ("one that waits for nothing", task(cleaned, DELETE), "nothing deletes `x`"),
         ],
     );
 }
@@ -135,6 +155,21 @@ fn check_warns_of_what_a_deletion_leaves_behind() {
             ("a part of a work", work("SelectivelyOrphan", DELETE), ""),
         ],
     );
+    let severities = |text: &str| {
+        let found = lints(text);
+        let mut about = found.all().iter().filter(|it| it.message.contains("`Finalized` says that nothing is left"));
+        (about.next().map(|it| it.severity), about.count())
+    };
+    for (gate, severity) in [
+        ("isDeleting", Severity::Warning),
+        ("isDeleting || cluster.?spec.?handover.orValue(false)", Severity::Note),
+        ("cluster.?spec.?handover.orValue(false)", Severity::Note),
+    ] {
+        for text in [here(deployment, "Orphan", &report), work("Orphan", DELETE)] {
+            let text = text.replace("expression: isDeleting", &format!("expression: \"{gate}\""));
+            assert_eq!(severities(&text), (Some(severity), 0), "{text}");
+        }
+    }
     assert!(about(&work("Orphans", DELETE), "no propagation policy").contains("write one of `Foreground`, `Orphan`"));
     assert_eq!(about(&work("Foreground", DELETE), "no propagation policy"), "");
 }
@@ -171,6 +206,9 @@ fn check_warns_of_an_operator_that_goes_before_its_instance() {
             ("a bundle that stays", bundle("-1", "0", "", ""), ""),
         ],
     );
+    let found = lints(&bundle("-1", "0", "", DELETE));
+    let severity = found.all().iter().find(|it| it.message.contains("nothing removes it")).map(|it| it.severity);
+    assert_eq!(severity, Some(Severity::Note), "another workload can be the operator: {found}");
 }
 
 #[test]
@@ -207,6 +245,15 @@ fn check_warns_of_an_available_that_no_status_supports() {
             ("all of none", task("batch/v1", "Job", &all), "c.type == 'Complete'"),
             ("a condition", task("apps/v1", "Deployment", &exists), ""),
             ("what needs no status", task("v1", "ConfigMap", "resources.?x.hasValue()"), ""),
+            (
+                "a default of the server",
+                task(
+                    "apps/v1",
+                    "Deployment",
+                    "resources.?x.?status.?readyReplicas.orValue(0) == resources.?x.?spec.?replicas.orValue(0)",
+                ),
+                "",
+            ),
             ("another variable", task("apps/v1", "Deployment", "resources.?x.hasValue() && cluster.spec.a"), ""),
         ],
     );
@@ -226,9 +273,20 @@ fn check_warns_of_fields_that_the_api_spells_otherwise() {
         let data = format!(", data: {{a: '{{{{ .{variable} }}}}'}}");
         format!("{BEFORE}resources:\n{}", entry("x", "v1", "ConfigMap", &data, ""))
     };
+    let answer = |url: &str| {
+        let answer = format!("  - {{name: own, source: {{api_call: {{method: GET, url: \"{url}\"}}}}}}\n");
+        format!("{BEFORE}{answer}  - {{name: tier, source: own.Spec.tier, default: a}}\nresources: []\n")
+    };
     assert_all(
         "never exists: the API's answer has",
         &[
+            ("below another one", answer("/clusters/{{ .cluster.id }}/nodepools/{{ .clusterId }}"), "write `spec`"),
+            ("a path from the root", answer("/api/hyperfleet/v1/clusters/{{ .clusterId }}/"), "write `spec`"),
+            ("the event's `href`", answer("{{ .event.href }}"), "write `spec`"),
+            ("another host", answer("https://inventory.example.com/clusters/{{ .clusterId }}"), ""),
+            ("a host of an event", answer("{{ .event.base }}/clusters/{{ .clusterId }}"), ""),
+            ("another path", answer("/inventory/v1/items/{{ .clusterId }}"), ""),
+            ("a path of two parts more", answer("/api/inventory/v1/{{ .clusterId }}"), ""),
             ("a path", param("cluster.Spec.tier, default: a"), "write `spec`"),
             ("an expression", param("{expression: cluster.?updatedTime.orValue('')}"), "write `updated_time`"),
             ("a manifest", manifest("cluster.Labels.a"), "write `labels`"),

@@ -1,5 +1,7 @@
 //! What goes although its author did not mean that: data, objects that take another name, and work of an API that is away.
 
+use lifecycle_config::diagnostics::Severity;
+
 use super::lints;
 
 const BEFORE: &str = r#"params:
@@ -140,25 +142,55 @@ fn check_warns_of_names_behind_a_constant() {
 
 #[test]
 fn check_warns_of_members_with_data_behind_a_constant() {
-    let text = |condition: &str, kind: &str| {
-        let object = format!("apiVersion: v1\n          kind: {kind}\n          metadata: {{name: a, namespace: n}}");
+    let object = |kind: &str, metadata: &str| {
+        format!("apiVersion: v1\n          kind: {kind}\n          metadata: {{name: a{metadata}, namespace: n}}")
+    };
+    let text = |condition: &str, object: &str, otherwise: &str| {
         format!(
-            "resources:\n  - name: x\n    bundle:\n      manifests:\n        - |\n          {{{{ {condition} }}}}\n          {object}\n          \
-             {{{{ else }}}}\n          ---\n          {{{{ end }}}}\n"
+            "    bundle:\n      manifests:\n        - |\n          {{{{ {condition} }}}}\n          {object}\n          \
+             {{{{ else }}}}\n          {otherwise}\n          {{{{ end }}}}\n"
         )
     };
-    let task = |source: &str, condition: &str, kind: &str| {
-        format!("{BEFORE}  - {{name: tier, source: {source}}}\n{}", text(condition, kind))
+    let of_text = |source: &str, text: &str| {
+        format!("{BEFORE}  - {{name: tier, source: {source}}}\nresources:\n  - name: x\n{text}")
     };
+    let task = |source: &str, condition: &str, kind: &str| of_text(source, &text(condition, &object(kind, ""), "---"));
     let (gold, claim) = ("if eq .tier \"gold\"", "PersistentVolumeClaim");
+    let (bronze, mine) = ("cluster.spec.tier, default: bronze", object(claim, ""));
+    let policy = |word: &str| {
+        let annotated = object(claim, &format!(", annotations: {{hyperfleet.io/delete-policy: {word}}}"));
+        of_text(bronze, &text(gold, &annotated, "---"))
+    };
+    let of_bundle = of_text(bronze, &text(gold, &mine, "---"))
+        .replace("    bundle:\n", "    bundle:\n      policies: {delete: orphan-on-apply}\n");
+    let both = |otherwise: &str| of_text(bronze, &text(gold, &format!("{mine}\n          spec: {{a: b}}"), otherwise));
+    let named = object(claim, "-{{ .clusterId }}");
     let cases = [
         ("a claim", task("cluster.spec.tier, default: a", gold, claim), "write `required: true` at `tier`"),
         ("a namespace", task("cluster.spec.tier, default: a", gold, "Namespace"), "every object in it with it"),
         (
             "a constant of an expression",
-            task("{expression: \"cluster.?spec.?tier.orValue('a')\"}", "with .tier", claim),
+            task("{expression: \"cluster.?spec.?tier.orValue('')\"}", "with .tier", claim),
             "can delete the object, and its data with it",
         ),
+        (
+            "a constant of an expression that keeps it",
+            task("{expression: \"cluster.?spec.?tier.orValue('a')\"}", "with .tier", claim),
+            "",
+        ),
+        ("a constant that keeps it", task("cluster.spec.tier, default: gold", gold, claim), ""),
+        ("either way", both(&mine), ""),
+        ("either way, with a name of the event", of_text(bronze, &text(gold, &named, &named)), ""),
+        ("another one otherwise", both(&mine.replace("name: a", "name: b")), "the PersistentVolumeClaim"),
+        ("an object that stays", policy("orphan"), ""),
+        ("one that stays when it leaves", policy("orphan-on-apply"), ""),
+        (
+            "one that stays with the bundle",
+            policy("orphan-on-delete"),
+            "a deletion whose answer lacks the value fails, too",
+        ),
+        ("a bundle whose objects stay", of_bundle, ""),
+        ("a policy of another tool", policy("orphan").replace("hyperfleet.io/", "example.com/"), "the Pers"),
         ("a map", task("cluster.spec.tier, default: a", gold, "ConfigMap"), ""),
         ("no constant", task("cluster.spec.tier, required: true", gold, claim), ""),
         ("a constant of the event", task("event.tier, default: a", gold, claim), ""),
@@ -167,6 +199,15 @@ fn check_warns_of_members_with_data_behind_a_constant() {
     for (name, text, expected) in cases {
         let found = about(&text, "decides whether the bundle has");
         assert!(found.contains(expected) && found.is_empty() == expected.is_empty(), "{name}: {found}");
+    }
+    for (condition, severity) in [
+        (gold, Severity::Warning),
+        ("if or (eq .tier \"gold\") .cluster.spec.kept", Severity::Note),
+        ("$kept := .clusterId }}{{ if or (eq .tier \"gold\") $kept", Severity::Note),
+    ] {
+        let found = lints(&of_text(bronze, &text(condition, &mine, "---")));
+        let found = found.all().iter().find(|it| it.message.contains("decides whether")).map(|it| it.severity);
+        assert_eq!(found, Some(severity), "{condition}");
     }
 }
 
@@ -252,6 +293,8 @@ fn check_warns_of_members_that_show_the_time() {
         ("the function", bundle("", "", &with("{{ now }}")), "shows the time"),
         ("to the second", bundle("", "", &with("{{ now | date \"20060102-150405\" }}")), "shows the time"),
         ("a day", bundle("", "", &with("{{ now | date \"2006-01-02\" }}")), ""),
+        ("a day between other quotes", bundle("", "", &with("{{ now | date `2006-01-02` }}")), ""),
+        ("a condition of a field", bundle("", "", &with("{{ if gt .now .clusterId }}b{{ end }}")), ""),
         ("a param", bundle(&param("{expression: now()}"), "", &with("{{ .at }}")), "in `{{ .at }}`"),
         ("a test of it", bundle(&param("{expression: \"now() > 'a'\"}"), "", &with("{{ .at }}")), ""),
         ("a time of the API", bundle(&param("cluster.updated_time"), "", &with("{{ .at }}")), ""),

@@ -229,6 +229,8 @@ fn check_warns_of_a_credential_of_the_api_that_nobody_calls_secret() {
 fn check_warns_of_a_password_in_a_config_map() {
     let map = |data: &str| object("ConfigMap", &format!("{NAMED}, data: {{{data}}}"));
     let public = "  - {name: hint, source: cluster.hint, sensitive: false}\n";
+    let hints = "  - {name: hints, source: cluster.hints, sensitive: false}\n";
+    let constant = "  - {name: hint, source: {expression: \"'a'\"}, sensitive: false}\n";
     let cases = [
         ("a constant", "", map("password: hunter2"), "the credential `password`"),
         (
@@ -239,6 +241,10 @@ fn check_warns_of_a_password_in_a_config_map() {
         ),
         ("a value of the API", "", map("dbPassword: '{{ .cluster.spec.pw }}'"), "the credential `dbPassword`"),
         ("what is said to be no secret", public, map("password: '{{ .hint }}'"), ""),
+        ("a field of it", hints, map("password: '{{ .hints.password }}'"), ""),
+        ("a constant that is said to be none", constant, map("password: '{{ .hint }}'"), ""),
+        ("a switch", "", map("ALLOW_EMPTY_PASSWORD: 'yes', reset-password: 'False'"), ""),
+        ("a URL", "", map("forgot-password: '{{ .cluster.base }}/forgot', reset-password: 'https://a.b/c'"), ""),
         ("another key", "", map("policy: '{{ .cluster.tier }}'"), ""),
         ("an empty one", "", map("password: '', tier: '{{ .cluster.tier }}'"), ""),
         ("a Secret", "", object("Secret", &format!("{NAMED}, stringData: {{password: hunter2}}")), ""),
@@ -246,7 +252,8 @@ fn check_warns_of_a_password_in_a_config_map() {
     for (name, params, object, expected) in cases {
         let found = lints(&task(params, &object, ""));
         let found: String =
-            found.all().iter().map(|it| it.message.clone()).filter(|it| it.contains("a ConfigMap shows")).collect();
+            found.all().iter().map(ToString::to_string).filter(|it| it.contains("a ConfigMap shows")).collect();
         assert!(found.contains(expected) && found.is_empty() == expected.is_empty(), "{name}: {found}");
+        assert!(found.is_empty() || found.contains("from a param with `sensitive: false`"), "{name}: {found}");
     }
 }
