@@ -29,7 +29,6 @@
 mod answers;
 mod finish;
 mod gather;
-
 mod reading;
 mod set;
 mod steps;
@@ -97,13 +96,13 @@ impl<'t> Pass<'t> {
     /// Begins a pass.
     #[must_use]
     pub fn new(beginning: Beginning<'t>) -> Self {
-        let Beginning { setting, intent, mut rendered, memory, is_last } = beginning;
+        let Beginning { setting, intent, rendered, memory, is_last } = beginning;
         let mut memory = Remembering::new(memory, &setting.namespace, setting.stamp.generation);
         for object in &rendered {
             memory.grow(&object.draft.reference.kind, object.identity.namespace.as_deref());
         }
         let queries = queries(&setting, &memory);
-        rendered.retain(|_| intent == Intent::Apply);
+        let rendered = if intent == Intent::Apply { rendered } else { Vec::new() };
         let set = Set::new(setting, intent, memory);
         Self { set, is_last, queries, phase: Phase::Reading(rendered) }
     }

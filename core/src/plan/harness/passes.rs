@@ -1,15 +1,12 @@
 //! Builds small tasks, and runs passes over a [`Store`].
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
-use lifecycle_bundle::applyset::PART_OF;
+use lifecycle_bundle::guard::Guard;
 use lifecycle_bundle::need::{Request, Response};
 use lifecycle_language::scope::Scope;
 use lifecycle_objects::id::Generation;
-use lifecycle_objects::identity::Identity;
 use lifecycle_objects::inspection::Inspection;
 use lifecycle_objects::keys;
-use lifecycle_objects::object_ref::ObjectRef;
-use lifecycle_objects::observation::Described as _;
 use lifecycle_objects::stamp::Stamp;
 use lifecycle_objects::store::Store;
 use serde_json::{Value, json};
@@ -200,16 +197,8 @@ pub fn answer(store: &mut Store, step: Request) -> Response {
                     Inspection::Instances(types) => format!("inspect {types}"),
                     Inspection::Namespace(name) => format!("inspect {name}"),
                 })?;
-                let is_inside = |object: &&Value| match inspection {
-                    Inspection::Instances(types) => types.matches(&Identity::from(ObjectRef::of(object)).kind),
-                    Inspection::Namespace(name) => object["metadata"]["namespace"] == json!(name),
-                };
-                let is_member = |object: &Value| {
-                    let uid = object.pointer("/metadata/uid").and_then(Value::as_str).unwrap_or_default();
-                    object.label(PART_OF) == Some(&*members.set) && members.uids.contains(uid)
-                };
-                let mut others = objects.iter().filter(|object| !is_member(object)).filter(is_inside);
-                Ok(others.next().map(|object| Identity::from(ObjectRef::of(object))))
+                let mut guard = Guard::new(inspection, &members);
+                Ok(objects.iter().find_map(|object| guard.look_at(object)).or_else(|| guard.finish()))
             };
             Response::Inspected(inspections.iter().map(found).collect())
         }
