@@ -164,6 +164,8 @@ pub(super) struct Member {
     pub(super) effect: Effect,
     /// The claim of another entry of the task.
     pub(super) claim: Option<Claim>,
+    /// Whether the failure's message begins with the object: a rule of the set says it about the object, and no server of a request.
+    is_named_by_failure: bool,
     /// Whether a creation found that the name was taken.
     has_met_holder: bool,
     /// What the live object came to when it was asked last; none since the last write. A rule of the author may be costly to ask.
@@ -190,6 +192,7 @@ impl Member {
             verdict: None,
             effect: Effect::None,
             claim: None,
+            is_named_by_failure: false,
             has_met_holder: false,
             judged: None,
         }
@@ -197,8 +200,18 @@ impl Member {
 
     /// A live object that the manifests do not render.
     pub(super) fn unwanted(identity: Identity, kind: GroupVersionKind, live: Live) -> Self {
-        let (verdict, effect) = (None, Effect::None);
-        Self { identity, kind, wanted: None, live, verdict, effect, claim: None, has_met_holder: false, judged: None }
+        Self {
+            identity,
+            kind,
+            wanted: None,
+            live,
+            verdict: None,
+            effect: Effect::None,
+            claim: None,
+            is_named_by_failure: false,
+            has_met_holder: false,
+            judged: None,
+        }
     }
 
     /// The member on the cluster; none if there is none.
@@ -250,15 +263,14 @@ impl Member {
         });
         let is_to_leave = intent == Intent::Delete || intent == Intent::Apply && wanted.is_none();
         if self.exists() && !self.is_terminating() && is_to_leave && departure.is_none() && self.claim.is_none() {
-            let message = format!(
-                "{}: its annotation `{}` was changed by somebody else; write `delete,0,{}` there to have it deleted, or \
+            let said = format!(
+                ": its annotation `{}` was changed by somebody else; write `delete,0,{}` there to have it deleted, or \
                  `orphan,0,{}` to keep it",
-                self.identity,
                 keys::DELETION,
                 self.identity,
                 self.identity
             );
-            self.effect = Effect::Failed(Failure::new(FailReason::Invalid, message));
+            self.fail_by_rule(FailReason::Invalid, &said);
             return;
         }
         let found = match &self.live {
@@ -294,8 +306,8 @@ impl Member {
                     "give the object another name, or the adoption policy `always` if the bundle is to take it over"
                 }
             };
-            let message = format!("{} belongs to {owner}; it is left alone; {cure}", self.identity);
-            self.effect = Effect::Failed(Failure::new(FailReason::NameTaken, message));
+            let said = format!(" belongs to {owner}; it is left alone; {cure}");
+            self.fail_by_rule(FailReason::NameTaken, &said);
         }
     }
 
@@ -392,14 +404,12 @@ impl Member {
                 if !std::mem::replace(&mut self.has_met_holder, true) {
                     return true;
                 }
-                let message = format!("{} is created by somebody else as soon as it is gone", self.identity);
-                self.effect = Effect::Failed(Failure::new(FailReason::Conflict, message));
+                self.fail_by_rule(FailReason::Conflict, " is created by somebody else as soon as it is gone");
             }
             Executed::NameTaken(None) | Executed::DeletedNotCreated(NotCreated::NameTaken(None)) => {
                 self.live = Live::Absent;
-                let message =
-                    format!("{} existed when it was to be created, and was gone when it was read", self.identity);
-                self.effect = Effect::Failed(Failure::new(FailReason::Conflict, message));
+                let said = " existed when it was to be created, and was gone when it was read";
+                self.fail_by_rule(FailReason::Conflict, said);
             }
             Executed::DeletedNotCreated(NotCreated::Failed(error)) => {
                 (self.live, self.effect) = (Live::Absent, Effect::Deleted);
@@ -408,8 +418,10 @@ impl Member {
             Executed::Failed(error) => self.not_written(&error),
             Executed::PatchFailed { error, .. } => self.fail(Failure::from(&error)),
             Executed::DeleteFailed { failures, .. } | Executed::DisownFailed { failures } => {
-                let failure = failures.first().map(|(_, error)| Failure::from(error));
-                self.effect = failure.map_or(Effect::None, Effect::Failed);
+                self.effect = Effect::None;
+                if let Some((_, error)) = failures.first() {
+                    self.fail(Failure::from(error));
+                }
             }
         }
         false
@@ -475,15 +487,19 @@ impl Member {
 
     /// Notes that the member could not be written, because of something else.
     pub(super) fn fail(&mut self, failure: Failure) {
-        self.effect = Effect::Failed(failure);
+        (self.effect, self.is_named_by_failure) = (Effect::Failed(failure), false);
     }
 
-    /// The failure of the member's write, in words.
+    /// Notes that a rule of the set forbids the write. `said` is what the rule says, after the object.
+    fn fail_by_rule(&mut self, reason: FailReason, said: &str) {
+        let failure = Failure::new(reason, format!("{}{said}", self.identity));
+        (self.effect, self.is_named_by_failure) = (Effect::Failed(failure), true);
+    }
+
+    /// The failure of the member's write, in words that name the object.
     pub(super) fn failure(&self) -> Option<String> {
-        self.effect.failure().map(|failure| {
-            let (identity, message) = (self.identity.to_string(), &failure.message);
-            if message.starts_with(&identity) { message.clone() } else { format!("{identity}: {message}") }
-        })
+        let message = &self.effect.failure()?.message;
+        Some(if self.is_named_by_failure { message.clone() } else { format!("{}: {message}", self.identity) })
     }
 
     /// Whether the member was due, and its write failed for a reason that may be over with the next event.
