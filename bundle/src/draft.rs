@@ -34,33 +34,13 @@ pub struct Draft {
 }
 
 impl Draft {
-    /// Reads a rendered object.
+    /// Reads a rendered object, whose annotations say how it is kept.
     ///
     /// # Errors
     /// Each fault of the object, with the object's name.
-    pub fn new(mut object: Value, prefix: &str, defaults: &Policies) -> Result<Self, Vec<String>> {
-        let reference = ObjectRef::of(&object);
-        if reference.kind.kind.is_empty() || reference.kind.version.is_empty() || reference.name.is_empty() {
-            return Err(vec![format!("{reference}: write `apiVersion`, `kind` and `metadata.name`")]);
-        }
-        let identity = Identity::from(reference.clone());
-        if identity.kind.to_string().parse().as_ref() != Ok(&identity.kind) {
-            return Err(vec![format!(
-                "{reference}: `apiVersion` and `kind` do not name a kind, such as `apps/v1` and `Deployment`"
-            )]);
-        }
+    pub fn new(object: Value, prefix: &str, defaults: &Policies) -> Result<Self, Vec<String>> {
+        let (mut object, reference, identity) = shaped(object)?;
         let fault = |fault: String| format!("{identity}: {fault}");
-        for part in ["labels", "annotations"] {
-            if metadata(&object, part).is_some_and(|part| !part.is_object() && !part.is_null()) {
-                return Err(vec![fault(format!("write `metadata.{part}` as a mapping, with a text for each key"))]);
-            }
-        }
-        strip(&mut object);
-        if let Some(lack) = lacks_value(&object) {
-            return Err(vec![fault(lack)]);
-        }
-        server_set::strip(&mut object);
-        encode_texts(&mut object);
         let mut settings = Settings::read(&object, prefix, defaults)
             .map_err(|faults| faults.iter().map(|it| fault(it.to_string())).collect::<Vec<_>>())?;
         let hints = settings.status_hint.as_deref().map(Hints::parse).unwrap_or_else(|| Ok(Hints::default()));
@@ -78,6 +58,43 @@ impl Draft {
         let digest = Digest::of(&object, prefix, settings.departure());
         Ok(Self { object, reference, settings, hints, digest })
     }
+
+    /// The draft of an object that a program makes, and says itself how it is kept.
+    ///
+    /// # Errors
+    /// The fault of the object, with the object's name.
+    pub fn with(object: Value, settings: Settings, hints: Hints) -> Result<Self, Vec<String>> {
+        let (object, reference, _) = shaped(object)?;
+        let digest = Digest::of(&object, "", settings.departure());
+        Ok(Self { object, reference, settings, hints, digest })
+    }
+}
+
+/// The object without what a server or the adapter writes itself, and what makes it the object that it is.
+fn shaped(mut object: Value) -> Result<(Value, ObjectRef, Identity), Vec<String>> {
+    let reference = ObjectRef::of(&object);
+    if reference.kind.kind.is_empty() || reference.kind.version.is_empty() || reference.name.is_empty() {
+        return Err(vec![format!("{reference}: write `apiVersion`, `kind` and `metadata.name`")]);
+    }
+    let identity = Identity::from(reference.clone());
+    if identity.kind.to_string().parse().as_ref() != Ok(&identity.kind) {
+        return Err(vec![format!(
+            "{reference}: `apiVersion` and `kind` do not name a kind, such as `apps/v1` and `Deployment`"
+        )]);
+    }
+    for part in ["labels", "annotations"] {
+        if metadata(&object, part).is_some_and(|part| !part.is_object() && !part.is_null()) {
+            let fault = format!("write `metadata.{part}` as a mapping, with a text for each key");
+            return Err(vec![format!("{identity}: {fault}")]);
+        }
+    }
+    strip(&mut object);
+    if let Some(lack) = lacks_value(&object) {
+        return Err(vec![format!("{identity}: {lack}")]);
+    }
+    server_set::strip(&mut object);
+    encode_texts(&mut object);
+    Ok((object, reference, identity))
 }
 
 /// Removes the empty `rules` of an aggregated `ClusterRole`, which its controller fills in: whoever owns them empties the role at each

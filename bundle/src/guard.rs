@@ -6,7 +6,7 @@
 //! The guard sees what exists when it is read. An object that somebody creates after its list, or a kind that somebody
 //! installs after the discovery, goes unseen. So do objects of a custom kind that the server serves in no version.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use lifecycle_objects::contents::is_of_each_namespace;
 use lifecycle_objects::identity::Identity;
@@ -15,16 +15,20 @@ use lifecycle_objects::object_ref::ObjectRef;
 use lifecycle_objects::observation::Described as _;
 use serde_json::Value;
 
-use super::applyset::PART_OF;
-
 /// The members of a bundle, as its guard has to know them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Members {
-    /// The value of the label that members carry.
-    pub set: String,
+    /// The labels that members carry.
+    pub labels: BTreeMap<String, String>,
     /// The UIDs of the members that the pass found. Another object with the label is a copy. What members control goes with them
     /// in any case.
     pub uids: BTreeSet<String>,
+}
+
+impl Members {
+    fn are_labelled(&self, object: &Value) -> bool {
+        self.labels.iter().all(|(key, value)| object.label(key) == Some(value))
+    }
 }
 
 /// Looks at one object after the other.
@@ -95,7 +99,7 @@ fn foreign(inspection: &Inspection, members: &Members, object: &Value) -> Option
         Inspection::Instances(_) => true,
         Inspection::Namespace(of) => identity.namespace.as_ref() == Some(of) && !is_of_each_namespace,
     };
-    let is_member = object.label(PART_OF) == Some(&*members.set) && members.uids.contains(uid(object));
+    let is_member = members.are_labelled(object) && members.uids.contains(uid(object));
     let is_foreign = would_go && inspection.covers(&identity.kind) && !is_member;
     is_foreign.then_some(identity)
 }

@@ -3,7 +3,7 @@
 //! ```text
 //! objects ─▶ drafts ─▶ prepare ─▶ pass ─▶ needs, wave by wave ─▶ report
 //!              ▲                   ▲  ▲
-//!   policy, digest, departure      │  members, as they were read: table, order, guard, readiness
+//!   policy, digest, departure      │  members, known by their marks, as they were read: table, order, guard, readiness
 //!                                memory: what the set remembers, which its parent (applyset) keeps
 //! ```
 //!
@@ -19,6 +19,7 @@ pub mod departure;
 pub mod digest;
 pub mod draft;
 pub mod guard;
+pub mod marks;
 pub mod member;
 pub mod memory;
 pub mod need;

@@ -10,24 +10,22 @@ use lifecycle_objects::destination::Destination;
 use lifecycle_objects::failure::{FailReason, Failure, namespace_terminating};
 use lifecycle_objects::id::{Generation, GroupVersionKind};
 use lifecycle_objects::identity::Identity;
-use lifecycle_objects::keys;
 use lifecycle_objects::observation::{Version, held_by};
 use lifecycle_objects::readiness::{Hints, Judgement, Readiness, judge};
-use lifecycle_objects::stamp::{apply_stamp, prove};
 use lifecycle_objects::write::{
     Command, Disowning, Executed, NotCreated, PropagationPolicy, Target, WriteError, WriteErrorKind,
 };
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
-use super::applyset;
 use super::departure::Departure;
 use super::digest;
 use super::draft::Draft;
+use super::marks::{Marks, Owner, Written};
 use super::policy::{Adoption, Delete, Reconcile};
 use super::ready::ReadyRules;
 use super::serving;
 use super::setting::Setting;
-use super::siblings::Claim;
+use super::siblings::{Claim, Siblings};
 use super::table::{Decision, Found, Intent, Row, Situation, UpdateReason, Wanted};
 
 /// A rendered object in its place, ready to be written.
@@ -44,19 +42,14 @@ pub struct Rendered {
 impl Rendered {
     /// The object as it is written: in its namespace, with the labels of its owner and of the set, and with its digest.
     fn stamped(&self, setting: &Setting<'_>) -> Result<Value, Failure> {
-        let Draft { object, reference, settings, .. } = &*self.draft;
-        let mut object = object.clone();
+        let mut object = self.draft.object.clone();
         match &self.identity.namespace {
             Some(namespace) => object["metadata"]["namespace"] = Value::from(namespace.as_str()),
             None => drop(object["metadata"].as_object_mut().and_then(|metadata| metadata.remove("namespace"))),
         }
-        apply_stamp(&mut object, setting.entry, &setting.stamp)?;
-        applyset::set(&mut object, "labels", applyset::PART_OF, setting.set.clone());
-        applyset::set(&mut object, "annotations", keys::DELETION, settings.departure().to_text(&self.identity));
-        applyset::set(&mut object, "annotations", keys::DIGEST, self.digest.clone());
-        if let Some(signer) = &setting.stamp.signer {
-            prove(&mut object, signer, &reference.kind);
-        }
+        let departure = self.draft.settings.departure();
+        let written = Written { identity: &self.identity, digest: &self.digest, departure };
+        setting.marks.mark(&mut object, &written)?;
         Ok(object)
     }
 }
@@ -68,17 +61,20 @@ pub(super) enum Live {
     Absent,
     /// A member of the bundle.
     Member(Version),
-    /// Another object, and who owns it.
+    /// Another object, and whose it is.
     Other(Version, Owner),
 }
 
-/// Who owns an object that is no member, in words.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Owner {
-    Nobody,
-    Others(String),
-    /// Another bundle of the task, of this name, which renders the object no longer.
-    GivenUpBy(String),
+impl Live {
+    /// The live object of a rendered one.
+    pub(super) fn of(version: Version, marks: &dyn Marks, siblings: Option<&Siblings>) -> Self {
+        match marks.owner_of(&version, siblings) {
+            Owner::Set => Self::Member(version),
+            owner @ (Owner::Nobody | Owner::Disowned(_) | Owner::Others(_) | Owner::GivenUpBy(_)) => {
+                Self::Other(version, owner)
+            }
+        }
+    }
 }
 
 /// What became of an object in this pass.
@@ -133,23 +129,6 @@ impl Effect {
         let Self::Updated { drift } = self else { return None };
         Some(drift.as_slice()).filter(|fields| !fields.is_empty())
     }
-}
-
-/// The patch that makes a member an object of nobody. Unlike an entry's object, it gets no label `disowned`: a bundle that wants it
-/// again may adopt it.
-fn stripping(version: &Version) -> Value {
-    let labels = keys::OWNERSHIP_LABELS.into_iter().chain([applyset::PART_OF]);
-    let annotations = keys::MEMBER_ANNOTATIONS;
-    let nothing = |keys: &mut dyn Iterator<Item = &str>| -> Value {
-        keys.map(|key| (key.to_owned(), Value::Null)).collect::<Map<_, _>>().into()
-    };
-    let mut metadata = json!({
-        "labels": nothing(&mut labels.into_iter()), "annotations": nothing(&mut annotations.into_iter()),
-    });
-    if let Some(left) = version.kept_references() {
-        metadata["ownerReferences"] = if left.is_empty() { Value::Null } else { Value::Array(left) };
-    }
-    json!({ "metadata": metadata })
 }
 
 /// One object during a pass.
@@ -232,13 +211,13 @@ impl Member {
     }
 
     /// What becomes of the member when the bundle has no use for it, as the member itself says; none if somebody changed that.
-    pub(super) fn departure(&self) -> Option<Departure> {
-        Departure::read(self.version()?.annotation(keys::DELETION)?, &self.identity)
+    pub(super) fn departure(&self, marks: &dyn Marks) -> Option<Departure> {
+        marks.departure(self.version()?, &self.identity)
     }
 
     /// Whether a member that the bundle has no use for is to be deleted. One that does not say so stays: its decision fails.
-    pub(super) fn is_to_go(&self, intent: Intent) -> bool {
-        self.claim.is_none() && self.departure().is_some_and(|departure| !departure.policy.keeps(intent))
+    pub(super) fn is_to_go(&self, intent: Intent, marks: &dyn Marks) -> bool {
+        self.claim.is_none() && self.departure(marks).is_some_and(|departure| !departure.policy.keeps(intent))
     }
 
     /// Whether the member is on its way out.
@@ -247,10 +226,10 @@ impl Member {
     }
 
     /// Decides about the object.
-    pub(super) fn decide(&mut self, intent: Intent, circumstances: Circumstances<'_>) {
+    pub(super) fn decide(&mut self, intent: Intent, marks: &dyn Marks, circumstances: Circumstances<'_>) {
         let Circumstances { is_completed, is_to_be_purged, is_due_again, waits_for } = circumstances;
-        let departure = self.departure();
-        let is_disowned = matches!(&self.live, Live::Other(version, _) if version.is_disowned());
+        let departure = self.departure(marks);
+        let is_disowned = matches!(&self.live, Live::Other(_, Owner::Disowned(_)));
         let wanted = self.wanted.as_ref().map(|rendered| {
             let mut policies = rendered.draft.settings.policies;
             if is_disowned {
@@ -266,7 +245,7 @@ impl Member {
             let said = format!(
                 ": its annotation `{}` was changed by somebody else; write `delete,0,{}` there to have it deleted, or \
                  `orphan,0,{}` to keep it",
-                keys::DELETION,
+                marks.departure_key(),
                 self.identity,
                 self.identity
             );
@@ -278,15 +257,14 @@ impl Member {
             Live::Other(version, owner) => {
                 let may_adopt = wanted.is_some_and(|wanted| wanted.policies.adoption != Adoption::Never);
                 let owner = match owner {
-                    Owner::Nobody => None,
+                    Owner::Set | Owner::Nobody => None,
                     Owner::GivenUpBy(_) if may_adopt => None,
-                    Owner::GivenUpBy(entry) => Some(entry.as_str()),
-                    Owner::Others(owner) => Some(owner.as_str()),
+                    Owner::GivenUpBy(owner) | Owner::Disowned(owner) | Owner::Others(owner) => Some(owner.as_str()),
                 };
                 Found::Other { owner, is_terminating: version.is_terminating() }
             }
             Live::Member(version) => Found::Member {
-                digest: version.annotation(keys::DIGEST),
+                digest: marks.digest(version),
                 is_terminating: version.is_terminating(),
                 // What is read here without an annotation is not used, as shown above.
                 delete: departure.map_or(Delete::Orphan, |departure| departure.policy),
@@ -296,9 +274,7 @@ impl Member {
             Some(super::table::decide(&Situation { intent, wanted, found, waits_for, claim: self.claim.as_ref() }));
         if let Some((_, Decision::Taken(owner))) = &self.verdict {
             let cure = match &self.live {
-                Live::Other(version, _) if version.is_disowned() => {
-                    "remove that label if the bundle is to have it again"
-                }
+                Live::Other(_, Owner::Disowned(_)) => "remove that label if the bundle is to have it again",
                 Live::Other(_, Owner::GivenUpBy(_)) => {
                     "its manifests render it no longer; give the object the adoption policy `if-unowned` to have it handed over"
                 }
@@ -329,11 +305,8 @@ impl Member {
         match &self.verdict.as_ref()?.1 {
             Decision::Create => Some(Command::Create { destination: destination(), desired }),
             Decision::Update(UpdateReason::Departure) => {
-                let departure = self.wanted.as_ref()?.draft.settings.departure().to_text(&self.identity);
-                // With the generation, so that a pass of an older event does not take it back.
-                let generation = setting.stamp.generation.to_string();
-                let annotations = json!({ keys::DELETION: departure, keys::GENERATION: generation });
-                let document = json!({ "metadata": { "annotations": annotations } });
+                let departure = self.wanted.as_ref()?.draft.settings.departure();
+                let document = setting.marks.departing(departure, &self.identity)?;
                 Some(Command::Patch { target: self.target(live?, at), documents: vec![document] })
             }
             Decision::Update(_) => {
@@ -352,8 +325,7 @@ impl Member {
             }
             Decision::Disown(_) => {
                 let live = live?;
-                let patch = stripping(live);
-                let last = Disowning { target: self.target(live, at), patch };
+                let last = Disowning { target: self.target(live, at), patch: setting.marks.strip(live) };
                 Some(Command::Disown { former: Vec::new(), last })
             }
             Decision::HandOver(_) | Decision::Wait(_) | Decision::Skip(_) | Decision::Taken(_) => None,
@@ -535,8 +507,8 @@ impl Member {
     }
 
     /// The generation for which the member was written.
-    pub(super) fn generation(&self) -> Option<Generation> {
-        self.version()?.generation()
+    pub(super) fn generation(&self, marks: &dyn Marks) -> Option<Generation> {
+        marks.generation(self.version()?)
     }
 
     /// The wave after which the object is deleted although it is wanted; none if it stays.

@@ -55,6 +55,19 @@ pub(super) struct Listing {
 }
 
 impl Memory {
+    /// A memory of where members can be: these kinds, each with whether it is namespaced, and these namespaces beside that of the set.
+    #[must_use]
+    pub fn of_places(
+        kinds: impl IntoIterator<Item = (GroupVersionKind, bool)>,
+        namespaces: impl IntoIterator<Item = String>,
+    ) -> Self {
+        let listed = |(kind, namespaced): (GroupVersionKind, bool)| {
+            (GroupKind::new(&kind.group, &kind.kind), Listing { version: kind.version, namespaced })
+        };
+        let kinds = kinds.into_iter().map(listed).collect();
+        Self { kinds, namespaces: namespaces.into_iter().collect(), ..Self::default() }
+    }
+
     /// The kinds of the members.
     pub fn group_kinds(&self) -> impl Iterator<Item = &GroupKind> {
         self.kinds.keys().chain(&self.unlisted)

@@ -97,7 +97,7 @@ impl<'t> Pass<'t> {
     #[must_use]
     pub fn new(beginning: Beginning<'t>) -> Self {
         let Beginning { setting, intent, rendered, memory, is_last } = beginning;
-        let mut memory = Remembering::new(memory, &setting.namespace, setting.stamp.generation);
+        let mut memory = Remembering::new(memory, &setting.namespace, setting.generation);
         for object in &rendered {
             memory.grow(&object.draft.reference.kind, object.identity.namespace.as_deref());
         }
@@ -204,6 +204,26 @@ impl<'t> Pass<'t> {
         }
         self.phase = Phase::LookingAgain;
         self.next_need()
+    }
+
+    /// What the pass would do with each object if its turn came, by the table that decides when it does come; nothing is written. It is
+    /// asked for in the place of the next need, once the members were read.
+    ///
+    /// # Errors
+    /// [`FailReason::DiscoveryFailed`]: the members were not read.
+    pub fn plan(mut self) -> Result<Report, Failure> {
+        if let Phase::Sorted(unread) = &self.phase {
+            let mut work = Work::plan(&mut self.set, unread);
+            match self.set.obstacle().filter(|_| self.set.intent == Intent::Apply) {
+                Some(obstacle) => work.stop(&mut self.set, Stop::before(obstacle)),
+                None => {
+                    work.begin(&mut self.set);
+                    work.decide_all(&mut self.set);
+                }
+            }
+            self.phase = Phase::Over;
+        }
+        self.report()
     }
 
     /// Whether answers to commands of members are awaited. If not, a write that the caller made keeps the memory.

@@ -8,10 +8,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use lifecycle_objects::identity::{GroupKind, Identity};
-use lifecycle_objects::keys;
 use lifecycle_objects::kinds::is_namespaced;
-use lifecycle_objects::stamp::apply_stamp;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::checks;
 use super::draft::Draft;
@@ -62,8 +60,7 @@ pub fn prepare_in_place(
     setting: &Setting<'_>,
 ) -> Result<Vec<Rendered>, Vec<Fault>> {
     // The objects are stamped when they are written; that this cannot fail then is known before the first of them is.
-    apply_stamp(&mut json!({}), setting.entry, &setting.stamp)
-        .map_err(|failure| vec![Fault { source: None, text: failure.message }])?;
+    setting.marks.check().map_err(|failure| vec![Fault { source: None, text: failure.message }])?;
     let (mut drafts, mut faults) = (Vec::new(), Vec::new());
     let at = |source: usize| move |text: String| Fault { source: Some(source), text };
     for (source, object) in objects.into_iter().enumerate() {
@@ -80,9 +77,9 @@ pub fn prepare_in_place(
     let mut prepared = Vec::with_capacity(drafts.len());
     for (source, draft) in drafts {
         let identity = identity(&draft, &scopes, &setting.namespace);
-        let found = obstacles(&draft, &identity, setting);
+        let found = setting.marks.faults(&draft.object, &identity);
         faults.extend(found.into_iter().map(|fault| format!("{identity}: {fault}")).map(at(source)));
-        let digest = draft.digest.text(draft.settings.policies.reconcile, setting.stamp.generation);
+        let digest = draft.digest.text(draft.settings.policies.reconcile, setting.generation);
         prepared.push(Rendered { draft, identity, digest });
     }
     let of_set = checks::duplicates(&prepared).into_iter().chain(checks::deadlocks(&prepared));
@@ -111,15 +108,4 @@ fn identity(draft: &Draft, scopes: &BTreeMap<GroupKind, bool>, namespace: &str) 
         None => {}
     }
     identity
-}
-
-/// Why an object cannot be one of the set, each with the cure.
-fn obstacles(draft: &Draft, identity: &Identity, setting: &Setting<'_>) -> Vec<String> {
-    let labels = draft.object.get("metadata").and_then(|metadata| metadata.get("labels"));
-    let is_others = |key: &&str| {
-        labels.and_then(|labels| labels.get(*key)).is_some_and(|label| label.as_str() != Some(setting.owner(key)))
-    };
-    let label = keys::OWNERSHIP_LABELS.into_iter().find(is_others);
-    let label = label.map(|key| format!("remove the label `{key}`: the objects of a bundle have the adapter's own"));
-    setting.collision(identity).into_iter().chain(label).collect()
 }

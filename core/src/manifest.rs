@@ -43,7 +43,7 @@ impl Desired {
     /// Returns the value of a label.
     #[must_use]
     pub fn label(&self, key: &str) -> Option<&str> {
-        self.object.pointer("/metadata/labels")?.get(key)?.as_str()
+        self.object.get("metadata")?.get("labels")?.get(key)?.as_str()
     }
 
     /// Whether a live object has the rendered name and namespace.
@@ -188,14 +188,16 @@ pub fn desired(resource: &Resource, scope: &Scope, stamp: &Stamp, reserved: Rese
         return Err(Failure::new(FailReason::InvalidLabel, fault));
     }
     let generation = apply_stamp(&mut object, &resource.name, stamp)?;
-    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
-    let (api_version, kind, name) = (text("/apiVersion"), text("/kind"), text("/metadata/name"));
+    let text = |of: Option<&Value>, key: &str| of.and_then(|of| of.get(key)?.as_str()).unwrap_or_default().to_owned();
+    let metadata = object.get("metadata");
+    let (api_version, kind, name) =
+        (text(Some(&object), "apiVersion"), text(Some(&object), "kind"), text(metadata, "name"));
     for (value, key) in [(&api_version, "apiVersion"), (&kind, "kind"), (&name, "metadata.name")] {
         if value.is_empty() {
             return Err(render_failure(format!("the rendered manifest has no `{key}`")));
         }
     }
-    let namespace = Some(text("/metadata/namespace")).filter(|namespace| !namespace.is_empty());
+    let namespace = Some(text(metadata, "namespace")).filter(|namespace| !namespace.is_empty());
     let kind = GroupVersionKind::new(&api_version, &kind);
     if let Some(signer) = &stamp.signer {
         prove(&mut object, signer, &kind);

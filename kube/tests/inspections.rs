@@ -26,7 +26,10 @@ async fn cluster(kubeconfig: &Path) -> Result<Cluster> {
 
 /// The set, of which these objects are the members.
 fn members(of: &[&Value]) -> Members {
-    Members { set: SET.to_owned(), uids: of.iter().map(|object| Fence::of(object).uid().to_owned()).collect() }
+    Members {
+        labels: [(PART_OF.to_owned(), SET.to_owned())].into(),
+        uids: of.iter().map(|object| Fence::of(object).uid().to_owned()).collect(),
+    }
 }
 
 /// The first object of others.

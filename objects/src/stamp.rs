@@ -94,8 +94,10 @@ pub fn apply_stamp(object: &mut Value, resource: &str, stamp: &Stamp) -> Result<
 /// Signs the object's final labels, including those that its author wrote, and adds the proof unless there is
 /// one.
 pub fn prove(object: &mut Value, signer: &Signer, kind: &GroupVersionKind) {
-    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
-    let label = |key: &str| object.pointer("/metadata/labels").and_then(|labels| labels.get(key)?.as_str());
+    let metadata = object.get("metadata");
+    let text = |key: &str| metadata.and_then(|metadata| metadata.get(key)?.as_str()).unwrap_or_default();
+    let labels = metadata.and_then(|metadata| metadata.get("labels"));
+    let label = |key: &str| labels.and_then(|labels| labels.get(key)?.as_str());
     let proof = signer.sign(&Claim {
         adapter: label(keys::ADAPTER).unwrap_or_default(),
         resource_id: label(keys::RESOURCE_ID).unwrap_or_default(),
@@ -103,10 +105,11 @@ pub fn prove(object: &mut Value, signer: &Signer, kind: &GroupVersionKind) {
         kind: &kind.kind,
         // The API server drops the namespace of a cluster-scoped object, and the proof is verified against
         // the live object.
-        namespace: if kinds::is_namespaced(kind) == Some(false) { "" } else { text("/metadata/namespace") },
-        name: text("/metadata/name"),
+        namespace: if kinds::is_namespaced(kind) == Some(false) { "" } else { text("namespace") },
+        name: text("name"),
     });
-    if let Some(annotations) = object.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut) {
+    let annotations = object.get_mut("metadata").and_then(|metadata| metadata.get_mut("annotations"));
+    if let Some(annotations) = annotations.and_then(Value::as_object_mut) {
         annotations.entry(keys::OWNERSHIP_PROOF).or_insert_with(|| Value::from(proof));
     }
 }

@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::*;
+use crate::applyset::PART_OF;
 
 fn instances(pattern: &str) -> Inspection {
     Inspection::Instances(pattern.parse().unwrap())
@@ -16,7 +17,7 @@ fn object(api_version: &str, kind: &str, namespace: &str, name: &str, set: Optio
 
 /// A set with one member.
 fn members(uid: &str) -> Members {
-    Members { set: "set".to_owned(), uids: [uid.to_owned()].into() }
+    Members { labels: [(PART_OF.to_owned(), "set".to_owned())].into(), uids: [uid.to_owned()].into() }
 }
 
 #[test]

@@ -9,6 +9,7 @@ use serde_json::json;
 
 use super::set::Set;
 use super::work::{Asked, Work};
+use crate::member::Live;
 use crate::table::Decision;
 
 impl Work {
@@ -56,7 +57,7 @@ impl Work {
         };
         if set.record(index, executed) {
             self.decided.remove(&index);
-            let may_be_given_up = set.all[index].holder().is_some_and(|it| set.setting.sibling_of(it).is_some());
+            let may_be_given_up = set.all[index].holder().is_some_and(|it| set.setting.marks.sibling_of(it).is_some());
             if may_be_given_up {
                 set.want_siblings();
             }
@@ -68,7 +69,7 @@ impl Set<'_> {
     /// Takes the answer to a member's command. Returns whether the member has to be decided about once more.
     fn record(&mut self, index: usize, executed: Executed) -> bool {
         let Self { setting, others, all, .. } = self;
-        all[index].record(executed, |holder| setting.owner_of(holder, others.known()))
+        all[index].record(executed, |holder| Live::of(holder, &*setting.marks, others.known()))
     }
 
     /// The namespace without which a member could not be created, if the bundle may create it.

@@ -10,8 +10,8 @@ use lifecycle_objects::observation::{Observation, Query, Version};
 
 use super::set::{Set, place};
 use super::unread_once_more;
+use crate::marks::Kinship;
 use crate::report::{ObjectReport, Report, Stop, StoppedBy};
-use crate::setting::Kinship;
 use crate::table::Intent;
 
 impl Set<'_> {
@@ -54,7 +54,7 @@ impl Set<'_> {
         let stays = |version: &&Version| self.intent == Intent::Disown && version.is_terminating();
         let others = versions.iter().filter(|version| !stays(version));
         let mut others = others.map(|version| (version, ObjectRef::of(version.object()).into()));
-        let (_, identity) = others.find(|(it, of)| self.setting.kinship(it, of) != Kinship::Copy)?;
+        let (_, identity) = others.find(|(it, of)| self.setting.marks.kinship(it, of) != Kinship::Copy)?;
         let why = format!("{identity} was created meanwhile; the next event finds it");
         Some(Stop { step: None, by: StoppedBy::Object(identity), why })
     }

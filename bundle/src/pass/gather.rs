@@ -10,9 +10,8 @@ use lifecycle_objects::identity::Identity;
 use lifecycle_objects::object_ref::ObjectRef;
 use lifecycle_objects::observation::Version;
 
-use crate::applyset;
+use crate::marks::{Kinship, Marks};
 use crate::member::{Live, Member, Rendered};
-use crate::setting::{Kinship, Setting};
 use crate::table::Intent;
 
 /// What a pass begins with.
@@ -24,7 +23,7 @@ pub(super) struct Gathered {
 }
 
 /// Sorts what was found.
-pub(super) fn gather(setting: &Setting<'_>, intent: Intent, rendered: Vec<Rendered>, found: Vec<Version>) -> Gathered {
+pub(super) fn gather(marks: &dyn Marks, intent: Intent, rendered: Vec<Rendered>, found: Vec<Version>) -> Gathered {
     let mut unmatched: HashMap<Identity, (usize, GroupVersionKind, Version)> = HashMap::with_capacity(found.len());
     for (place, version) in found.into_iter().enumerate() {
         let object = ObjectRef::of(version.object());
@@ -36,19 +35,19 @@ pub(super) fn gather(setting: &Setting<'_>, intent: Intent, rendered: Vec<Render
         // The API server drops the namespace that the manifest of a cluster-scoped object may write.
         let unplaced = || Identity { namespace: None, ..member.identity.clone() };
         if let Some((_, _, version)) = unmatched.remove(&member.identity).or_else(|| unmatched.remove(&unplaced())) {
-            member.live = setting.owner_of(version, None);
+            member.live = Live::of(version, marks, None);
         }
     }
     let mut unmatched: Vec<_> = unmatched.into_iter().collect();
     unmatched.sort_by_key(|(_, (place, ..))| *place);
     let mut lost = None;
     for (identity, (_, kind, version)) in unmatched {
-        match setting.kinship(&version, &identity) {
+        match marks.kinship(&version, &identity) {
             Kinship::Lost(mark) if intent != Intent::Disown => {
                 lost = Some(format!(
                     "{identity} has lost `{mark}`, by which it is a member; restore it, or remove the label `{}` if the object is \
                      to stay",
-                    applyset::PART_OF
+                    marks.selector().keys().next().map_or("", String::as_str)
                 ));
             }
             // What is disowned must not keep the marks that it has left: the sweeper would take it for the adapter's.

@@ -13,7 +13,6 @@ use lifecycle_objects::observation::{Observation, Query, QueryBy, Version};
 use lifecycle_objects::type_pattern::TypePattern;
 use serde_json::Value;
 
-use crate::applyset;
 use crate::member::Rendered;
 use crate::memory::Remembering;
 use crate::setting::Setting;
@@ -35,12 +34,11 @@ pub(super) struct FoundMembers {
 
 /// The lists of the members.
 pub(super) fn queries(setting: &Setting<'_>, memory: &Remembering) -> Vec<Query> {
-    let label = BTreeMap::from([(applyset::PART_OF.to_owned(), setting.set.clone())]);
     let query = |(kind, namespace)| Query {
         destination: setting.destination.clone(),
         kind,
         namespace,
-        by: QueryBy::Labels(label.clone()),
+        by: QueryBy::Labels(setting.marks.selector().clone()),
     };
     memory.places().into_iter().map(query).collect()
 }

@@ -12,7 +12,7 @@ use lifecycle_objects::observation::Version;
 use super::gather::{Gathered, gather};
 use super::steps::stays_served;
 use crate::checks::Inside;
-use crate::member::{Member, Rendered};
+use crate::member::{Live, Member, Rendered};
 use crate::memory::Remembering;
 use crate::need::NotKept;
 use crate::report::{Stop, StoppedBy};
@@ -74,7 +74,7 @@ impl<'t> Set<'t> {
 
     /// Sorts what was found. Returns a member that lost one of the marks by which it is found again, in words.
     pub(super) fn gather(&mut self, rendered: Vec<Rendered>, found: Vec<Version>) -> Option<String> {
-        let Gathered { members, lost } = gather(&self.setting, self.intent, rendered, found);
+        let Gathered { members, lost } = gather(&*self.setting.marks, self.intent, rendered, found);
         self.found = (0..members.len()).filter(|index| members[*index].exists()).collect();
         let has_redundant = members.iter().any(|member| member.wanted.is_none() && !member.is_terminating());
         if has_redundant && self.intent != Intent::Disown {
@@ -103,7 +103,7 @@ impl<'t> Set<'t> {
             if member.wanted.is_none() && self.intent != Intent::Disown {
                 member.claim = siblings.claim(&member.identity);
             }
-            member.reconsider_owner(|holder| self.setting.owner_of(holder, Some(&siblings)));
+            member.reconsider_owner(|holder| Live::of(holder, &*self.setting.marks, Some(&siblings)));
         }
         self.others = Others::Known(siblings);
     }
@@ -115,14 +115,15 @@ impl<'t> Set<'t> {
 
     /// A member that a newer event wrote, in words: what this event knows is out of date.
     fn newer(&self) -> Option<String> {
-        let ours = self.setting.stamp.generation;
-        let newer = self.all.iter().find(|member| member.generation().is_some_and(|theirs| theirs > ours))?;
+        let Setting { generation: ours, marks, .. } = &self.setting;
+        let newer = self.all.iter().find(|member| member.generation(&**marks).is_some_and(|theirs| theirs > *ours))?;
         Some(format!("{} was written for a newer generation than the event's, {ours}", newer.identity))
     }
 
     /// A member that is to go, although a wanted object would go with it, in words.
     fn stranded(&self) -> Option<String> {
-        let leaving = self.all.iter().filter(|it| it.wanted.is_none() && it.exists() && it.is_to_go(self.intent));
+        let is_to_go = |member: &Member| member.exists() && member.is_to_go(self.intent, &*self.setting.marks);
+        let leaving = self.all.iter().filter(|it| it.wanted.is_none() && is_to_go(it));
         let leaving = leaving.filter(|member| !stays_served(member, &self.all));
         let mut outer = leaving.filter_map(|member| Some((member, Inside::of(&member.identity, member.object()?)?)));
         outer.find_map(|(member, inside)| {

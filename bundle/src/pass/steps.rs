@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use lifecycle_objects::identity::GroupKind;
 use lifecycle_objects::inspection::Inspection;
-use lifecycle_objects::keys;
 use lifecycle_objects::type_pattern::TypePattern;
 use serde_json::Value;
 
@@ -124,10 +123,12 @@ impl Planning<'_> {
     /// for ever.
     fn kept_instance(&self, outer: &Member, question: &Question) -> Option<String> {
         let Ok(Inspection::Instances(types)) = question else { return None };
-        let keeps = |inner: &Member| inner.departure().is_some_and(|departure| departure.policy.keeps(self.intent));
+        let keeps = |inner: &Member| {
+            inner.departure(&*self.setting.marks).is_some_and(|departure| departure.policy.keeps(self.intent))
+        };
         let mut staying = self.members.iter().filter(|inner| !inner.is_terminating() && keeps(inner));
         let inner = staying.find(|inner| types.matches(&inner.identity.kind))?;
-        let (inner, outer, key) = (&inner.identity, &outer.identity, keys::DELETION);
+        let (inner, outer, key) = (&inner.identity, &outer.identity, self.setting.marks.departure_key());
         Some(format!(
             "{inner} is to stay, but would go with {outer}; write `orphan` as the first word of the annotation `{key}` of the type if \
              that is to stay, too, or `delete` as that of the instance"
@@ -143,7 +144,7 @@ impl Planning<'_> {
 
     /// Whether this pass deletes the member, if it comes to it.
     fn goes(&self, member: &Member) -> bool {
-        member.exists() && !member.is_terminating() && member.is_to_go(self.intent)
+        member.exists() && !member.is_terminating() && member.is_to_go(self.intent, &*self.setting.marks)
     }
 
     /// The waves of the wanted objects, by `apply-order`.
@@ -185,7 +186,8 @@ impl Planning<'_> {
     /// have become somebody else's since the guard.
     fn removals(&self, to_go: Vec<usize>) -> Vec<Step> {
         let managed = self.managed(Member::object);
-        let order = |member: &Member| member.departure().map(|departure| departure.order).unwrap_or_default();
+        let departure = |member: &Member| member.departure(&*self.setting.marks);
+        let order = |member: &Member| departure(member).map(|departure| departure.order).unwrap_or_default();
         let going = to_go.iter().map(|index| &self.members[*index]);
         let services: Services = going.map(|member| (&member.identity, order(member))).collect();
         let is_namespace = |index: &usize| self.members[*index].identity.kind.is_namespace();

@@ -2,6 +2,7 @@
 
 mod deletion;
 mod model;
+mod other_marks;
 mod passes;
 mod prepared;
 mod serving;
@@ -26,11 +27,13 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::applyset;
+use crate::marks::ownership_labels::OwnershipLabels;
 use crate::need::NotKept;
 use crate::parent;
 use crate::policy::{Policies, Update};
 use crate::prepare::prepare;
 use crate::report::StoppedBy;
+use crate::setting::Barrier;
 use crate::siblings::Siblings;
 
 const PARENT: (&str, &str) = ("team", "monitoring");
@@ -104,21 +107,23 @@ impl World {
         }
     }
 
+    fn stamp(&self, resource_id: &str) -> Stamp {
+        Stamp {
+            adapter: "tester".to_owned(),
+            resource_id: resource_id.to_owned(),
+            resource_id_fault: None,
+            generation: Generation(self.generation),
+            signer: None,
+        }
+    }
+
     fn setting(&self) -> Setting<'static> {
         Setting {
-            entry: "monitoring",
-            entries: None,
-            stamp: Stamp {
-                adapter: "tester".to_owned(),
-                resource_id: "c1".to_owned(),
-                resource_id_fault: None,
-                generation: Generation(self.generation),
-                signer: None,
-            },
+            marks: Box::new(OwnershipLabels::new("monitoring", self.stamp("c1"), PARENT.0, PARENT.1)),
+            generation: Generation(self.generation),
+            barrier: Barrier::Ready,
             destination: Destination::ThisCluster,
             namespace: PARENT.0.to_owned(),
-            name: PARENT.1.to_owned(),
-            set: applyset::id(PARENT.0, PARENT.1),
             creates_namespaces: true,
             prefix: "hyperfleet.io",
             defaults: Policies::default(),

@@ -17,6 +17,7 @@ use crate::guard;
 use crate::member::{Circumstances, Member};
 use crate::need::{Need, Request};
 use crate::report::{Stop, StoppedBy};
+use crate::setting::Barrier;
 use crate::table::Intent;
 
 /// Whose answer is awaited.
@@ -107,7 +108,7 @@ impl Work {
                 return None;
             }
             if !step.inspections.is_empty() {
-                let members = guard::Members { set: set.setting.set.clone(), uids: self.uids.clone() };
+                let members = guard::Members { labels: set.setting.marks.selector().clone(), uids: self.uids.clone() };
                 return Some(Need::Request(Request::Inspect(step.inspections.clone(), members)));
             }
             if set.intent == Intent::Apply {
@@ -119,7 +120,7 @@ impl Work {
                     return Some(Need::Remember(set.memory.memory().clone()));
                 }
             }
-            let batch = batch(step, &self.decided, &set.all);
+            let batch = batch(step, &self.decided, set);
             if batch.is_empty() {
                 self.end_step(set);
                 continue;
@@ -154,20 +155,35 @@ impl Work {
         }
     }
 
+    /// Decides about the members of all steps, each as if its turn had come.
+    pub(super) fn decide_all(&mut self, set: &mut Set<'_>) {
+        for step in std::mem::take(&mut self.steps) {
+            for (_, index) in &step.members {
+                self.decide(set, &step, *index);
+            }
+        }
+    }
+
+    /// Decides about a member of a step.
+    fn decide(&self, set: &mut Set<'_>, step: &Step, index: usize) {
+        let is_completed = set.has_served(&set.all[index]);
+        let member = &mut set.all[index];
+        let is_due_again = member.interval().is_some_and(|it| self.due.contains(&(Arc::clone(&step.name), it)));
+        let is_to_be_purged = step.act == Act::Purge;
+        let waits_for = step.obstacle.as_deref();
+        let circumstances = Circumstances { is_completed, is_to_be_purged, is_due_again, waits_for };
+        member.decide(set.intent, &*set.setting.marks, circumstances);
+        set.handled_in[index] = Some(Arc::clone(&step.name));
+    }
+
     /// Decides about these members of the step, and returns the commands of those that are to be written.
     fn commands(&mut self, set: &mut Set<'_>, batch: &[usize]) -> Vec<Command> {
         let Some(step) = self.steps.front() else { return Vec::new() };
         let mut commands = Vec::new();
         for &index in batch {
-            let is_completed = set.has_served(&set.all[index]);
-            let member = &mut set.all[index];
-            let is_due_again = member.interval().is_some_and(|it| self.due.contains(&(Arc::clone(&step.name), it)));
-            let is_to_be_purged = step.act == Act::Purge;
-            let circumstances = Circumstances { is_completed, is_to_be_purged, is_due_again, waits_for: None };
-            member.decide(set.intent, circumstances);
+            self.decide(set, step, index);
             self.decided.insert(index);
-            set.handled_in[index] = Some(Arc::clone(&step.name));
-            if let Some(command) = member.command(&set.setting) {
+            if let Some(command) = set.all[index].command(&set.setting) {
                 self.asked.push(Asked::Member(index));
                 commands.push(command);
             }
@@ -214,9 +230,20 @@ impl Work {
             set.memory.applied(name, *interval, now);
         }
         self.decided.clear();
+        let act = step.act;
         if let Some((identity, why)) = blocker {
             let stop = Stop { step: Some(Arc::clone(&step.name)), by: StoppedBy::Object(identity), why };
-            self.steps.push_front(step);
+            match set.setting.barrier {
+                Barrier::Ready => {
+                    self.steps.push_front(step);
+                    return self.stop(set, stop);
+                }
+                Barrier::Attempted => drop(set.stopped.get_or_insert(stop)),
+            }
+        }
+        let removes = |step: &Step| matches!(step.act, Act::Remove | Act::Purge);
+        let stop = set.stopped.clone().filter(|_| act == Act::Apply && self.steps.front().is_some_and(removes));
+        if let Some(stop) = stop {
             self.stop(set, stop);
         }
     }
@@ -231,7 +258,7 @@ impl Work {
                 if member.verdict.is_none() && member.failure().is_none() {
                     let circumstances =
                         Circumstances { waits_for: Some(&why), is_completed: has_served, ..Circumstances::default() };
-                    member.decide(set.intent, circumstances);
+                    member.decide(set.intent, &*set.setting.marks, circumstances);
                     set.handled_in[index] = Some(Arc::clone(&step.name));
                 }
             }
@@ -246,13 +273,14 @@ fn write(commands: Vec<Command>) -> Need {
 
 /// The members of the step that are handled next: those of the lowest priority that are not decided. None are left once all are
 /// decided, or once an object was not written that those of the next priority may need.
-fn batch(step: &Step, decided: &BTreeSet<usize>, members: &[Member]) -> Vec<usize> {
+fn batch(step: &Step, decided: &BTreeSet<usize>, set: &Set<'_>) -> Vec<usize> {
     let is_unwritten = |member: &Member| member.failure().is_some() || member.waits_for_namespace();
-    let has_failed = |(_, index): &(i8, usize)| decided.contains(index) && is_unwritten(&members[*index]);
+    let has_failed = |(_, index): &(i8, usize)| decided.contains(index) && is_unwritten(&set.all[*index]);
     let mut undecided = step.members.iter().filter(|(_, index)| !decided.contains(index)).peekable();
     let Some((first, _)) = undecided.peek().copied() else { return Vec::new() };
     let earlier = step.members.iter().take_while(|(priority, _)| priority < first);
-    if step.act == Act::Apply && earlier.into_iter().any(has_failed) {
+    let is_barred = set.setting.barrier == Barrier::Ready && step.act == Act::Apply;
+    if is_barred && earlier.into_iter().any(has_failed) {
         return Vec::new();
     }
     undecided.take_while(|(priority, _)| priority == first).map(|(_, index)| *index).collect()

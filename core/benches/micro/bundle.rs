@@ -78,9 +78,9 @@ impl World {
         let surroundings = Surroundings { read: &|file| Err(format!("no file {file}")), environment: &|_| None };
         let compiled = compile("task.yaml", &text, &surroundings);
         let task = compiled.task.ok_or_else(|| load_error(&compiled.diagnostics))?;
-        let mut world = Self { task, parent: String::new(), lists: BTreeMap::new() };
+        let mut parent = String::new();
         let mut created: BTreeMap<String, Vec<Value>> = BTreeMap::new();
-        let mut planner = Planner::new(&world.task, stamp());
+        let mut planner = Planner::new(&task, stamp());
         let mut scope = scope();
         loop {
             match planner.next(&mut scope) {
@@ -98,7 +98,7 @@ impl World {
                         let Command::Create { desired, .. } = command else { bail!("unexpected {command:?}") };
                         let object = as_served(desired);
                         if ObjectRef::of(&object).name == "parent" {
-                            world.parent = object.to_string();
+                            parent = object.to_string();
                         } else {
                             created.entry(object["kind"].to_string()).or_default().push(object.clone());
                         }
@@ -111,7 +111,9 @@ impl World {
                 Next::Write(step) => bail!("unexpected {step:?}"),
             }
         }
-        world.lists = created.into_iter().map(|(kind, objects)| (kind, json!(objects).to_string())).collect();
+        drop(planner);
+        let lists = created.into_iter().map(|(kind, objects)| (kind, json!(objects).to_string())).collect();
+        let world = Self { task, parent, lists };
         ensure!(world.lists.len() == KINDS.len(), "{} kinds were created", world.lists.len());
         world.pass()?;
         Ok(world)

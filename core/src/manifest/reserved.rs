@@ -38,12 +38,16 @@ pub const CURE: &str = "remove it from the manifest: the adapter adds it";
 /// The first fault of a manifest of the entry `resource`, with its cure.
 #[must_use]
 pub fn fault(object: &Value, resource: &str, stamp: &Stamp) -> Option<String> {
-    let written = |part: &str, key: &str| object.get("metadata")?.get(part)?.get(key).cloned();
-    let label = || {
-        keys::OWNERSHIP_LABELS.into_iter().find_map(|key| label_fault(key, &written("labels", key)?, resource, stamp))
+    let metadata = object.get("metadata")?;
+    let written = |part: &str| metadata.get(part).and_then(Value::as_object).filter(|written| !written.is_empty());
+    let label = written("labels").and_then(|labels| {
+        keys::OWNERSHIP_LABELS.into_iter().find_map(|key| label_fault(key, labels.get(key)?, resource, stamp))
+    });
+    let annotation = || {
+        let annotations = written("annotations")?;
+        ANNOTATIONS.into_iter().find(|key| annotations.contains_key(*key)).map(annotation_fault)
     };
-    let annotation = || ANNOTATIONS.into_iter().find(|key| written("annotations", key).is_some()).map(annotation_fault);
-    label().or_else(annotation).map(|fault| format!("the manifest {fault}; {CURE}"))
+    label.or_else(annotation).map(|fault| format!("the manifest {fault}; {CURE}"))
 }
 
 /// Why an ownership label cannot have a value; none if it has the stamped one.

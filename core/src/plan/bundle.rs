@@ -14,6 +14,7 @@
 //! The last row but one is for a parent that somebody deleted by hand.
 
 use lifecycle_bundle::applyset;
+use lifecycle_bundle::marks::ownership_labels::OwnershipLabels;
 use lifecycle_bundle::member::Rendered;
 use lifecycle_bundle::memory::{Memory, Stored};
 use lifecycle_bundle::need::{Answer, Need, NotKept, Request, Response};
@@ -21,7 +22,7 @@ use lifecycle_bundle::parent;
 use lifecycle_bundle::pass::{Beginning, Pass};
 use lifecycle_bundle::prepare::prepare;
 use lifecycle_bundle::report::{Report, StoppedBy};
-use lifecycle_bundle::setting::Setting;
+use lifecycle_bundle::setting::{Barrier, Setting};
 use lifecycle_bundle::table::Intent;
 use lifecycle_language::scope::Scope;
 use lifecycle_objects::destination::Destination;
@@ -232,10 +233,7 @@ impl<'t> Planner<'t> {
         is_last: bool,
         scope: &Scope,
     ) -> Result<Option<Beginning<'t>>, Failure> {
-        let mut setting = self.setting(self.position(), bundle, place, scope);
-        if intent != Intent::Apply {
-            setting.entries = Some(self.task.resources.iter().map(|resource| resource.name.as_str()).collect());
-        }
+        let setting = self.setting(self.position(), bundle, place, intent, scope);
         let memory = live.map(parent::read).transpose()?;
         // Members that are to go say themselves how; only where they are has to be known.
         let is_rendered = intent == Intent::Apply || !memory.as_ref().is_some_and(Stored::is_whole);
@@ -255,18 +253,24 @@ impl<'t> Planner<'t> {
         index: usize,
         bundle: &'t Bundle,
         (namespace, name): (String, String),
+        intent: Intent,
         scope: &Scope,
     ) -> Setting<'t> {
+        let marks = OwnershipLabels::new(&self.task.resources[index].name, self.stamp.clone(), &namespace, &name);
+        let marks = match intent {
+            Intent::Apply => marks,
+            Intent::Delete | Intent::Disown => {
+                marks.with_former_entries(self.task.resources.iter().map(|resource| resource.name.as_str()).collect())
+            }
+        };
         Setting {
-            entry: &self.task.resources[index].name,
-            entries: None,
-            stamp: self.stamp.clone(),
+            marks: Box::new(marks),
+            generation: self.stamp.generation,
             destination: Destination::ThisCluster,
-            set: applyset::id(&namespace, &name),
             namespace,
-            name,
             prefix: &bundle.prefix,
             defaults: bundle.policies,
+            barrier: Barrier::Ready,
             creates_namespaces: bundle.creates_namespaces,
             managed_types: &bundle.managed_types,
             ready: &bundle.ready,

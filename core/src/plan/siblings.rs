@@ -64,7 +64,7 @@ impl Planner<'_> {
         let unknown = self.unknown();
         let parent = self.context(index, scope, &unknown).identity().map_err(|failure| failure.message)?;
         let (namespace, name) = (parent.namespace().to_owned(), parent.name().to_owned());
-        let setting = self.setting(index, bundle, (namespace, name), scope);
+        let setting = self.setting(index, bundle, (namespace, name), Intent::Apply, scope);
         let rendered = self.rendered(bundle, &setting, scope).map_err(|failure| failure.message)?;
         Ok(rendered.into_iter().map(|rendered| rendered.identity).collect())
     }

@@ -89,9 +89,8 @@ fn object_with_metadata_that_cannot_be_stamped_is_refused() {
 #[test]
 fn nothing_is_written_with_a_stamp_that_the_server_would_refuse() {
     let world = World::new(Vec::new());
-    let setting = world.setting();
-    let setting =
-        Setting { stamp: Stamp { resource_id: "not a label".to_owned(), ..setting.stamp }, ..world.setting() };
+    let marks = OwnershipLabels::new("monitoring", world.stamp("not a label"), PARENT.0, PARENT.1);
+    let setting = Setting { marks: Box::new(marks), ..world.setting() };
     let faults = prepare(vec![map("a", &[]), map("b", &[])], &setting).unwrap_err();
     assert!(faults.len() == 1 && faults[0].contains("hyperfleet.io/resource-id"), "{faults:?}");
 }

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use lifecycle_bundle::draft::Draft;
+use lifecycle_bundle::marks::ownership_labels::OwnershipLabels;
 use lifecycle_bundle::member::Rendered;
 use lifecycle_bundle::order::webhooks::called_by;
 use lifecycle_bundle::policy::{self, Policies, Policy, Settings};
 use lifecycle_bundle::prepare::{Fault, Source, prepare_in_place};
-use lifecycle_bundle::setting::Setting;
+use lifecycle_bundle::setting::{Barrier, Setting};
 use lifecycle_language::template::{Part, Template, Tree};
 use lifecycle_objects::destination::Destination;
 use lifecycle_objects::id::{Generation, GroupVersionKind};
@@ -385,15 +386,14 @@ fn draft_objects(checker: &mut Checker<'_>, entry: &str, bundle: &mut Bundle, pl
         generation: Generation(0),
         signer: None,
     };
+    // No object is in a namespace of this name.
+    let namespace = bundle.namespace.as_literal().unwrap_or("{{ }}");
     let setting = Setting {
-        entry,
-        entries: None,
-        stamp,
+        generation: stamp.generation,
+        marks: Box::new(OwnershipLabels::new(entry, stamp, namespace, "{{ }}")),
         destination: Destination::ThisCluster,
-        // No object is in a namespace of this name.
-        namespace: bundle.namespace.as_literal().unwrap_or("{{ }}").to_owned(),
-        name: "{{ }}".to_owned(),
-        set: String::new(),
+        namespace: namespace.to_owned(),
+        barrier: Barrier::Ready,
         prefix: &bundle.prefix,
         defaults: bundle.policies,
         creates_namespaces: bundle.creates_namespaces,

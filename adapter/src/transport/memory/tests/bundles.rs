@@ -78,7 +78,8 @@ async fn inspection_finds_what_is_not_of_the_set() {
     ];
     for (name, inspection, objects, expected) in cases {
         let store = store().with_objects(objects).unwrap();
-        let members = Members { set: SET.to_owned(), uids: ["member".to_owned()].into() };
+        let members =
+            Members { labels: [(PART_OF.to_owned(), SET.to_owned())].into(), uids: ["member".to_owned()].into() };
         let found = store.inspect(&inspection, &members).await.unwrap().map(|it| it.to_string());
         assert_eq!(found.as_deref(), expected, "{name}");
         assert_eq!(store.operations(), [], "{name}");
