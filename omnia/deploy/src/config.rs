@@ -1,7 +1,7 @@
 //! The deploy configuration of Omnia.
 //!
-//! In: the configuration as JSON, and the environment, in which the token may be. Out: a [`Config`] and warnings. Fails: with
-//! every mistake at once; an unknown key is refused and the nearest one named.
+//! In: the configuration, and the environment, in which the token may be. Out: a [`Config`], with every mistake and warning; an
+//! unknown key is a mistake, and the nearest one is named. Fails never.
 //!
 //! [`SCHEMA`] says the same as a JSON Schema (draft-07) for editors and for the CLI; a test compares both. Blocks that targets
 //! take as they are, such as `memory`, are checked here and kept as written.
@@ -163,18 +163,24 @@ pub struct Rollout {
     pub steps: Vec<Value>,
 }
 
-/// Reads the configuration. Warnings come with it.
-///
-/// # Errors
-/// The text is no JSON object, or a key is unknown, missing, or has a value that is not allowed. All mistakes are reported.
-pub fn read(text: &str, environment: &BTreeMap<String, String>) -> Result<(Config, Diagnostics), Diagnostics> {
+/// Checks the configuration. Returns it if it says where to deploy, with every mistake and warning in it: what is deployed can be
+/// read and destroyed with a configuration that has other mistakes.
+#[must_use]
+pub fn check(value: &Value, environment: &BTreeMap<String, String>) -> (Option<Config>, Diagnostics) {
     let reader = Reader::new(FILE);
-    let value = reader.parse(text);
-    let config = config(&reader.root(&value), environment);
-    reader.finish(config)
+    let config = config(&reader.root(value), environment);
+    (Some(config).filter(Config::is_located), reader.into_found())
 }
 
 impl Config {
+    fn is_located(&self) -> bool {
+        let is_reachable = match &self.target {
+            Target::Workspace { endpoint, token } => !endpoint.is_empty() && !token.reveal().is_empty(),
+            Target::Cluster { .. } => true,
+        };
+        is_reachable && DNS_LABEL.accepts(&self.workspace)
+    }
+
     /// The provider of an agent: the one of its name, else the default one.
     #[must_use]
     pub fn provider_of(&self, agent: Option<&str>) -> Option<&Provider> {
@@ -232,6 +238,7 @@ fn url(field: &Field<'_>) -> Option<String> {
     let is_web = |url: &Url| matches!(url.scheme(), "http" | "https") && url.has_host() && url.query().is_none();
     if Url::parse(&text).ok().filter(is_web).is_none() {
         field.refuse("is no URL of a server".to_owned(), "write it as in `https://omnia.example.com`".to_owned());
+        return None;
     }
     Some(text.trim_end_matches('/').to_owned())
 }

@@ -9,6 +9,8 @@
 //! Everything here is computed from values; nothing does I/O. The modules say what a target cannot express before anything is
 //! written to it.
 
+pub mod binding;
 pub mod config;
+pub mod desired;
 pub mod labels;
 pub mod names;

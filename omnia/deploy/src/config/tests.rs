@@ -40,7 +40,14 @@ fn full() -> Value {
 }
 
 fn read_value(value: &Value) -> Result<(Config, Diagnostics), Diagnostics> {
-    read(&value.to_string(), &BTreeMap::new())
+    read_with(value, &BTreeMap::new())
+}
+
+fn read_with(value: &Value, environment: &BTreeMap<String, String>) -> Result<(Config, Diagnostics), Diagnostics> {
+    match check(value, environment) {
+        (Some(config), found) if !found.has_errors() => Ok((config, found)),
+        (_, found) => Err(found),
+    }
 }
 
 fn mistakes(value: &Value) -> Vec<String> {
@@ -75,12 +82,27 @@ fn minimal_configuration_is_read() {
 }
 
 #[test]
+fn configuration_that_says_where_is_enough_to_destroy() {
+    let cases = [
+        ("an unknown key", "/zzz", json!(1), true),
+        ("no provider", "/providers", json!({}), true),
+        ("no URL", "/api_endpoint", json!("omnia"), false),
+        ("no token", "/api_token", json!(null), false),
+        ("no workspace", "/workspace", json!("a b"), false),
+    ];
+    for (name, pointer, value, expected) in cases {
+        let (config, found) = check(&with(minimal(), pointer, value), &BTreeMap::new());
+        assert_eq!((config.is_some(), found.has_errors()), (expected, true), "{name}");
+    }
+}
+
+#[test]
 fn token_may_be_in_the_environment() {
-    let config = with(minimal(), "/api_token", Value::Null).to_string();
+    let config = with(minimal(), "/api_token", Value::Null);
     let of_environment = BTreeMap::from([(TOKEN.to_owned(), "e".to_owned())]);
-    let (read_config, _) = read(&config, &of_environment).unwrap();
+    let (read_config, _) = read_with(&config, &of_environment).unwrap();
     assert!(matches!(read_config.target, Target::Workspace { token, .. } if token.reveal() == "e"));
-    let found = lines(&read(&config, &BTreeMap::new()).unwrap_err(), Severity::Error);
+    let found = lines(&read_with(&config, &BTreeMap::new()).unwrap_err(), Severity::Error);
     assert_eq!(
         found,
         ["deploy config: api_token: is required; set the environment variable OMNIA_API_TOKEN, or log in"]
