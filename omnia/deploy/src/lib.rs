@@ -6,11 +6,13 @@
 //!                        names           labels, by which a pack knows its objects again
 //! ```
 //!
-//! Everything here is computed from values; nothing does I/O. The modules say what a target cannot express before anything is
-//! written to it.
+//! These are computed from values, and say what a target cannot express before anything is written to it. [`rest`] alone does I/O:
+//! it reads and writes the objects of a workspace, and [`readiness`] says what their status means.
 
 pub mod binding;
 pub mod config;
 pub mod desired;
 pub mod labels;
 pub mod names;
+pub mod readiness;
+pub mod rest;
