@@ -124,6 +124,8 @@ pub struct Inputs<'a> {
     pub binding: &'a Binding,
     /// Where the objects are written.
     pub surface: Surface,
+    /// Whether today's API takes all of it in [one request](crate::intent), which says more than the objects do.
+    pub in_one_request: bool,
 }
 
 /// The objects of a pack.
@@ -216,13 +218,13 @@ impl Making<'_> {
     /// Who may call an agent must not be lost, so it is an error; anything else that a target lacks is a warning.
     fn warn_of_what_is_left_out(&self) {
         let Inputs { config, surface, .. } = self.inputs;
-        let is_old = surface != Surface::Current;
+        let is_plain = surface != Surface::Current;
         let all = [
-            ("skills", is_old && !config.skills.is_empty()),
-            ("skillsConfig", is_old && config.skills_config.is_some()),
-            ("memory", is_old && config.memory.is_some()),
-            ("evals", is_old && config.evals.is_some()),
-            ("rollout", config.rollout.is_some()),
+            ("skills", is_plain && !config.skills.is_empty()),
+            ("skillsConfig", is_plain && config.skills_config.is_some()),
+            ("memory", is_plain && config.memory.is_some()),
+            ("evals", is_plain && config.evals.is_some()),
+            ("rollout", config.rollout.is_some() && !self.inputs.in_one_request),
             ("runtime", surface == Surface::Versioned && config.runtime.autoscaling.is_some()),
             ("tools", surface == Surface::Versioned && !config.tools.is_empty()),
         ];
@@ -235,7 +237,7 @@ impl Making<'_> {
                 format!("remove `{key}`"),
             );
         }
-        if is_old && config.external_auth.is_some() {
+        if is_plain && config.external_auth.is_some() {
             let message = format!("{place} cannot say who may call an agent");
             root.key("externalAuth").refuse(message, "remove it, or deploy to a server of today".to_owned());
         }

@@ -12,6 +12,7 @@
 pub mod binding;
 pub mod config;
 pub mod desired;
+pub mod intent;
 pub mod labels;
 pub mod names;
 pub mod readiness;

@@ -21,6 +21,7 @@ use serde_json::Value;
 pub use self::failure::Failure;
 use crate::config::Token;
 use crate::desired::{Kind, Surface};
+use crate::intent;
 use crate::readiness::{Readiness, readiness};
 
 /// How long a request may take, its answer included.
@@ -198,6 +199,49 @@ impl Workspace {
         Err(Failure::NotReady { is_late: true, message })
     }
 
+    /// Reads a provider of the workspace.
+    ///
+    /// # Errors
+    /// The request failed; [`Failure::is_missing`] if there is no such provider.
+    pub async fn provider(&self, name: &str) -> Result<Value, Failure> {
+        self.server.call(Method::GET, &self.below("providers", name)?, None).await?.accepted()
+    }
+
+    /// Reads a skill source of the workspace.
+    ///
+    /// # Errors
+    /// The request failed; [`Failure::is_missing`] if there is no such source.
+    pub async fn skill_source(&self, name: &str) -> Result<Value, Failure> {
+        self.server.call(Method::GET, &self.below("skills", name)?, None).await?.accepted()
+    }
+
+    /// Whether the server takes a deployment in [one request](intent). A server that has no profile takes none.
+    ///
+    /// # Errors
+    /// The request failed.
+    pub async fn takes_one_request(&self) -> Result<bool, Failure> {
+        if self.surface != Surface::Current {
+            return Ok(false);
+        }
+        match self.server.call(Method::GET, &self.url("deploy-profile"), None).await?.accepted() {
+            Ok(profile) => Ok(intent::is_supported(&profile)),
+            Err(failure) if intent::is_unknown(&failure) => Ok(false),
+            Err(failure) => Err(failure),
+        }
+    }
+
+    /// Makes a deployment by one request. Returns what was done with each object; `None` if the server does not know the request.
+    ///
+    /// # Errors
+    /// The request failed, and the server may have done it or a part of it.
+    pub async fn deploy(&self, request: &Value) -> Result<Option<Vec<intent::Done>>, Failure> {
+        match self.server.call(Method::POST, &self.url("deployments"), Some(request)).await?.accepted() {
+            Ok(answer) => Ok(Some(intent::results(&answer))),
+            Err(failure) if intent::is_unknown(&failure) => Ok(None),
+            Err(failure) => Err(failure),
+        }
+    }
+
     fn collection(&self, kind: Kind) -> Option<&'static str> {
         match (self.surface, kind) {
             (Surface::Current, Kind::ConfigMap) => None,
@@ -215,7 +259,10 @@ impl Workspace {
     }
 
     fn item(&self, kind: Kind, name: &str) -> Result<String, Failure> {
-        let collection = self.collection(kind).ok_or_else(|| unknown(kind))?;
+        self.below(self.collection(kind).ok_or_else(|| unknown(kind))?, name)
+    }
+
+    fn below(&self, collection: &str, name: &str) -> Result<String, Failure> {
         // `..` as a name would be the workspace itself.
         let name = segment(name).ok_or_else(|| Failure::Unexpected(format!("`{name}` is no name of an object")))?;
         Ok(format!("{}/{name}", self.url(collection)))

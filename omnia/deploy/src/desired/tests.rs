@@ -26,7 +26,8 @@ fn make(surface: Surface, pack: &Value, arena: &Value, keys: &Value) -> Result<D
     let arena = arena::read(&arena.to_string()).unwrap();
     let config = config::check(&config_with(keys), &BTreeMap::new()).0.unwrap();
     let (binding, _) = decide(surface, &pack, &arena, &config, &[]);
-    let inputs = Inputs { pack: &pack, arena: &arena, config: &config, binding: &binding, surface };
+    let inputs =
+        Inputs { pack: &pack, arena: &arena, config: &config, binding: &binding, surface, in_one_request: false };
     desired(inputs).map_err(|found| lines(&found, Severity::Error))
 }
 

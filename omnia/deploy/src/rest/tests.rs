@@ -137,6 +137,40 @@ async fn current_api_has_other_collections_and_no_config_maps() {
 }
 
 #[tokio::test]
+async fn whole_deployment_is_sent_to_a_server_that_takes_it() {
+    let profile = answer(200, &json!({ "supportedDeployIntentVersions": [intent::API_VERSION] }));
+    let done = answer(
+        207,
+        &json!({ "succeeded": false, "results": [{ "kind": "AgentRuntime", "name": "a", "action": "created" }] }),
+    );
+    let unknown = answer(400, &json!({ "error": "unknown apiVersion" }));
+    let server =
+        Scripted::start([status(404), answer(200, &json!({})), status(404), profile, done, unknown, status(403)])
+            .await
+            .unwrap();
+    let workspace = connect(&server).await.unwrap();
+    server.asked().clear();
+    assert_eq!(workspace.takes_one_request().await, Ok(false));
+    assert_eq!(workspace.takes_one_request().await, Ok(true));
+    let done = workspace.deploy(&json!({})).await.unwrap().unwrap();
+    assert_eq!((done.len(), &done[0].action), (1, &intent::Action::Created));
+    assert_eq!(workspace.deploy(&json!({})).await, Ok(None));
+    assert_eq!(workspace.deploy(&json!({})).await.unwrap_err().category(), Category::Permission);
+    let base = "/api/workspaces/team";
+    let (profile, deploy) = (format!("GET {base}/deploy-profile"), format!("POST {base}/deployments"));
+    assert_eq!(requests(&server), [profile.clone(), profile, deploy.clone(), deploy.clone(), deploy]);
+}
+
+#[tokio::test]
+async fn what_a_configuration_refers_to_is_read() {
+    let (server, workspace) = versioned([answer(200, &json!({ "status": { "phase": "Ready" } })), status(404)]).await;
+    assert_eq!(workspace.provider("claude").await.unwrap()["status"]["phase"], "Ready");
+    assert!(workspace.skill_source("s").await.unwrap_err().is_missing());
+    let base = "/api/v1/workspaces/team";
+    assert_eq!(requests(&server), [format!("GET {base}/providers/claude"), format!("GET {base}/skills/s")]);
+}
+
+#[tokio::test]
 async fn write_that_meets_a_change_is_sent_again() {
     let conflict = || answer(409, &json!({ "reason": "Conflict", "message": "the object has been modified" }));
     let pause = Duration::from_millis(300);
