@@ -148,10 +148,10 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocation
     }
     let matches = command().try_get_matches_from(arguments)?;
     Ok(match matches.subcommand() {
-        Some(("serve", matches)) => Invocation::Serve { flags: given(matches), dry_run: legacy_dry_run(matches) },
-        Some(("config-dump", matches)) => Invocation::ConfigDump(given(matches)),
+        Some(("serve", matches)) => Invocation::Serve { flags: given(matches)?, dry_run: legacy_dry_run(matches) },
+        Some(("config-dump", matches)) => Invocation::ConfigDump(given(matches)?),
         Some(("check", matches)) => Invocation::Check(CheckArgs {
-            flags: given(matches),
+            flags: given(matches)?,
             strict: matches.get_flag("strict"),
             explain: matches.get_flag("explain"),
             graph: match text(matches, "graph") {
@@ -162,7 +162,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocation
             output: output_format(matches),
         }),
         Some(("rbac", matches)) => Invocation::Rbac(RbacArgs {
-            flags: given(matches),
+            flags: given(matches)?,
             account: matches.get_one::<Account>("service-account").cloned().unwrap_or_else(default_account),
             values: text(matches, "output").as_deref() == Some("values"),
         }),
@@ -340,7 +340,7 @@ fn output_format(matches: &ArgMatches) -> OutputFormat {
     }
 }
 
-fn given(matches: &ArgMatches) -> Flags {
+fn given(matches: &ArgMatches) -> Result<Flags, clap::Error> {
     arguments::given(&[ADAPTER_FILE, TASK_FILE], &DEPLOYMENT, matches)
 }
 

@@ -30,9 +30,11 @@ const NOT_IN_VERSION: &str = ": field not declared in schema";
 /// What the server says of a live list with equal keys. The status is 500 here, too.
 const EQUAL_KEYS: &str = ": duplicate entries for key [";
 
-/// What the server says of an applied object that its kind cannot hold, such as wrong base64 in a Secret or a quantity that is none.
-/// The status is 500 here, too. The text for a conversion webhook that is away is another one.
-const NOT_OF_KIND: &str = ": unable to convert unstructured object to ";
+/// How the server refuses an applied object that its kind cannot hold, such as wrong base64 in a Secret or a quantity that is none:
+/// the beginning, which namespace, name and kind follow; the end of that; and the cause. The status is 500 here, too. Where a
+/// conversion webhook fails, only the cause is another one, and it quotes the webhook, which may say anything.
+const NOT_OF_KIND: [&str; 3] =
+    ["failed to convert new object (", ") to proper version: ", "unable to convert unstructured object to "];
 
 /// What the server says of a merge patch that makes an object invalid, before it quotes the whole object: of a Secret, all values.
 const QUOTED: &str = "patch: Invalid value: \"";
@@ -174,7 +176,15 @@ impl Refusal {
 /// Whether the message of a 500 names a field of the manifest or of the live object.
 fn names_field(message: &str) -> bool {
     message.starts_with(UNDECLARED)
-        || [NOT_IN_VERSION, EQUAL_KEYS, NOT_OF_KIND].iter().any(|part| message.contains(part))
+        || [NOT_IN_VERSION, EQUAL_KEYS].iter().any(|part| message.contains(part))
+        || is_not_of_kind(message)
+}
+
+/// Whether the message of a 500 says that the object's kind cannot hold the object.
+fn is_not_of_kind(message: &str) -> bool {
+    let [beginning, end, cause] = NOT_OF_KIND;
+    let said = message.strip_prefix(beginning).and_then(|rest| rest.split_once(end));
+    said.is_some_and(|(_, said)| said.starts_with(cause))
 }
 
 /// The message without the object that the server quotes in it.
@@ -329,6 +339,26 @@ mod tests {
                     500,
                     "",
                     "failed to convert new object (a/b; x/v2, Kind=X) to proper version: conversion webhook for x/v1, Kind=X failed",
+                ),
+                Kind::Unavailable,
+            ),
+            (
+                "an apply to a kind whose conversion webhook fails with the server's words",
+                said(
+                    500,
+                    "",
+                    "failed to convert new object (a/b; x/v2, Kind=X) to proper version: conversion webhook for x/v1, Kind=X \
+                     failed: unable to convert unstructured object to x/v1, Kind=X: no memory",
+                ),
+                Kind::Unavailable,
+            ),
+            (
+                "an admission webhook that fails with the server's words",
+                said(
+                    500,
+                    "InternalError",
+                    "Internal error occurred: failed calling webhook \"w\": failed to convert new object (a/b; x/v2, Kind=X) to \
+                     proper version: unable to convert unstructured object to x/v2, Kind=X: no memory",
                 ),
                 Kind::Unavailable,
             ),

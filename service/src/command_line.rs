@@ -48,7 +48,7 @@ impl<S: DeserializeOwned + JsonSchema, C> Configuration<S, C> {
         arguments: impl IntoIterator<Item = OsString>,
     ) -> Result<(Invocation<I>, Flags), clap::Error> {
         let matches = command.try_get_matches_from(arguments)?;
-        let flags = arguments::of_subcommand(self.file, &self.table, &matches);
+        let flags = arguments::of_subcommand(self.file, &self.table, &matches)?;
         Ok((Invocation::from_arg_matches(&matches)?, flags))
     }
 

@@ -1,6 +1,8 @@
 //! Converts the flags of a [`Table`] to clap's command line arguments.
 
-use clap::{Arg, ArgMatches, Command};
+use clap::error::ErrorKind;
+use clap::parser::MatchesError;
+use clap::{Arg, ArgMatches, Command, Error};
 use serde_json::Value;
 
 use super::{FileName, Flags, Table, Takes};
@@ -39,11 +41,23 @@ pub fn switch(argument: Arg) -> Arg {
 }
 
 /// Returns the flags of the files and of the table that are given on the command line.
-#[must_use]
-pub fn given(files: &[FileName], table: &Table, matches: &ArgMatches) -> Flags {
+///
+/// # Errors
+/// The program parses the value of such a flag to something else than a text, so that the configuration would not see it.
+pub fn given(files: &[FileName], table: &Table, matches: &ArgMatches) -> Result<Flags, Error> {
     let of_keys = table.settings.iter().filter_map(|setting| setting.flag);
     let flags = files.iter().map(|file| file.flag).chain(of_keys);
-    flags.filter_map(|flag| Some((flag, matches.try_get_one::<String>(flag).ok()??.clone()))).collect()
+    let value = |flag| match matches.try_get_one::<String>(flag) {
+        Ok(value) => value.map(|value| Ok((flag, value.clone()))),
+        // The command reads no configuration.
+        Err(MatchesError::UnknownArgument { .. }) => None,
+        Err(mismatch) => {
+            let message =
+                format!("--{flag}: {mismatch}; let the program read it as a text, which the configuration parses\n");
+            Some(Err(Error::raw(ErrorKind::ValueValidation, message)))
+        }
+    };
+    flags.filter_map(value).collect()
 }
 
 /// Adds the flags of the configuration file and of the table to the subcommands with these names.
@@ -58,7 +72,34 @@ pub fn of_subcommands(command: Command, names: &[&str], file: &FileName, table: 
 }
 
 /// Returns the flags of the file and of the table that are given to a subcommand; none if it has no such flags.
-#[must_use]
-pub fn of_subcommand(file: FileName, table: &Table, matches: &ArgMatches) -> Flags {
-    matches.subcommand().map(|(_, matches)| given(&[file], table, matches)).unwrap_or_default()
+///
+/// # Errors
+/// As of [`given`].
+pub fn of_subcommand(file: FileName, table: &Table, matches: &ArgMatches) -> Result<Flags, Error> {
+    matches.subcommand().map_or_else(|| Ok(Flags::new()), |(_, matches)| given(&[file], table, matches))
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use clap::value_parser;
+
+    use super::*;
+    use crate::decode::Typing;
+    use crate::settings::{Derived, Setting};
+
+    #[test]
+    fn flag_that_is_read_as_something_else_than_a_text_is_an_error_and_not_left_out() {
+        const SETTINGS: &[Setting] = &[Setting::text("server.port", "port", &["PORT"])];
+        let table = Table { settings: SETTINGS, derived: Derived::None, typing: Typing::Strict };
+        let port = || Arg::new("port").long("port");
+        let given = |command: Command| {
+            let matches = command.try_get_matches_from(["a", "--port=8080"]).unwrap();
+            given(&[], &table, &matches).map_err(|error| error.to_string())
+        };
+        assert_eq!(given(Command::new("a").arg(port())), Ok(Flags::from([("port", "8080".to_owned())])));
+        let error = given(Command::new("a").arg(port().value_parser(value_parser!(u16)))).unwrap_err();
+        assert!(error.starts_with("error: --port: Could not downcast"), "{error}");
+    }
 }
