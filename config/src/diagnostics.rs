@@ -21,6 +21,13 @@ pub enum Severity {
     Note,
 }
 
+/// A mistake to which a command knows a cure of its own. Other mistakes need no name: their text says everything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mistake {
+    /// A required environment variable is not set.
+    UnsetVariable,
+}
+
 /// A mistake in a file, a variable or a flag, with its place and cure.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Diagnostic {
@@ -44,6 +51,9 @@ pub struct Diagnostic {
     /// The line of the file; none if the file may hold secrets.
     #[serde(skip)]
     pub snippet: Option<Snippet>,
+    /// Which mistake it is, if a command may know a better cure than `help`.
+    #[serde(skip)]
+    pub mistake: Option<Mistake>,
 }
 
 /// A part of a line, and the column of the mistake in this part.
@@ -94,6 +104,7 @@ impl Diagnostic {
             message,
             help,
             snippet: None,
+            mistake: None,
         }
     }
 }

@@ -267,6 +267,7 @@ impl Source {
             message,
             help,
             snippet,
+            mistake: None,
         }
     }
 }

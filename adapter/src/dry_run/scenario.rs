@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use jiff::Timestamp;
-use lifecycle_config::diagnostics::Diagnostics;
+use lifecycle_config::diagnostics::{Diagnostics, Mistake};
 use lifecycle_service::version::Version;
 
 use super::canned_api::Unmatched;
@@ -31,9 +31,6 @@ const ANSWERS: &str = canned_api::FILE;
 const ENVIRONMENT: &str = "environment.json";
 const SERIES: &str = "series.yaml";
 const LIVE: &str = "live";
-
-/// How the message about a required variable without a value begins.
-const MISSING_VARIABLE: &str = "required environment variable";
 
 /// Traces contain the program's version, so use a constant one: expected traces must not change with each
 /// release.
@@ -67,7 +64,7 @@ fn naming_the_file(error: DryRunError) -> DryRunError {
     let DryRunError::Configuration(diagnostics) = error else { return error };
     let mut named = Diagnostics::default();
     for mut diagnostic in diagnostics.all().iter().cloned() {
-        if diagnostic.message.starts_with(MISSING_VARIABLE) {
+        if diagnostic.mistake == Some(Mistake::UnsetVariable) {
             let help = "add it to `environment.json` beside the event, a JSON object of texts; a dry run reads no other variables";
             diagnostic.help = Some(help.to_owned());
         }

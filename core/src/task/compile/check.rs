@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use lifecycle_config::decode::suggest;
-use lifecycle_config::diagnostics::{Diagnostics, Severity};
+use lifecycle_config::diagnostics::{Diagnostic, Diagnostics, Mistake, Severity};
 use lifecycle_config::document::{Content, Document, Path, Position};
 use lifecycle_config::duration::{Units, parse_nanoseconds};
 
@@ -72,6 +72,16 @@ impl<'c> Checker<'c> {
 
     pub(super) fn error_with_help(&mut self, place: &Place<'_>, message: impl Into<String>, help: impl Into<String>) {
         self.report(Severity::Error, place, None, message.into(), Some(help.into()));
+    }
+
+    /// An error about a required environment variable that is not set.
+    pub(super) fn unset(&mut self, place: &Place<'_>, variable: &str) {
+        let message = format!("required environment variable {variable} is not set");
+        let help = format!("set {variable} for this command too, to any value: `check` does not print it");
+        self.diagnostics.push_with(Severity::Error, || Diagnostic {
+            mistake: Some(Mistake::UnsetVariable),
+            ..place.document.diagnostic(Severity::Error, &place.path, message, Some(help))
+        });
     }
 
     pub(super) fn warn(&mut self, place: &Place<'_>, message: impl Into<String>, help: Option<String>) {

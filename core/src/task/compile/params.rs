@@ -46,12 +46,7 @@ fn param(checker: &mut Checker<'_>, spec: &ParamSpec, place: &Place<'_>, earlier
         checker.record_environment(variable);
         let unset = (checker.surroundings.environment)(variable).is_none_or(|value| value.is_empty());
         if spec.required && unset && spec.default.is_none() {
-            let message = format!("required environment variable {variable} is not set");
-            checker.error_with_help(
-                place,
-                message,
-                format!("set {variable} for this command too, to any value: `check` does not print it"),
-            );
+            checker.unset(place, variable);
         }
     }
     if let Some(kind) = spec.kind.as_deref().filter(|kind| !kind.is_empty() && !TYPES.contains(kind)) {
