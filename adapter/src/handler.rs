@@ -20,7 +20,8 @@ use tracing::Instrument as _;
 use crate::api::Api;
 use crate::dispatch::{Handled, Handler};
 use crate::metrics::{EventStatus, Metrics, Phase, PreconditionResult, WriteResult};
-use crate::pass::{PassReport, PassStatus};
+use crate::pass::account::RESOURCE_NOT_FOUND;
+use crate::pass::{PassReport, Status};
 use crate::passes::{Ended, Passes};
 use crate::pipeline::Pipeline;
 use crate::trace;
@@ -88,7 +89,7 @@ impl<T: Transport, A: Api> Handler for PassHandler<T, A> {
             passes.keep(&Ended { event: &event, now, took, trace_id, task, report: &report });
         }
         self.count(&report, took);
-        if report.status() == PassStatus::Failed {
+        if report.status() == Status::Failed {
             trace::mark_failed(&span, "a phase failed");
         }
         match report.params_error {
@@ -103,9 +104,9 @@ impl<T: Transport, A: Api> Handler for PassHandler<T, A> {
 impl<T, A> PassHandler<T, A> {
     fn count(&self, report: &PassReport, took: Duration) {
         let status = match report.status() {
-            PassStatus::Success => EventStatus::Success,
-            PassStatus::Failed => EventStatus::Failed,
-            PassStatus::Skipped => EventStatus::Skipped,
+            Status::Success => EventStatus::Success,
+            Status::Failed => EventStatus::Failed,
+            Status::Skipped => EventStatus::Skipped,
         };
         let mut failed: Vec<Phase> = report.errors().iter().map(|error| error.phase.into()).collect();
         failed.dedup();
@@ -122,7 +123,7 @@ impl<T, A> PassHandler<T, A> {
             self.metrics.precondition(&precondition.name, result);
         }
         for outcome in &report.outcomes {
-            self.metrics.decision(outcome.decision.kind(), outcome.decision.reason());
+            self.metrics.decision(outcome.decision.kind().as_str(), outcome.decision.reason());
             if let Some(failure) = outcome.failure() {
                 self.metrics.resource_failed(failure.reason.as_str());
             }
@@ -184,7 +185,10 @@ fn log(report: &PassReport) {
         for action in &post.actions {
             match &action.end {
                 // The line at the end of this function reports the missing resource.
-                ActionEnd::Skipped(reason) if post.gone.is_some() && reason == "ResourceNotFound" => {}
+                ActionEnd::ResourceNotFound if post.gone.is_some() => {}
+                ActionEnd::ResourceNotFound => {
+                    tracing::info!(action = action.name, reason = RESOURCE_NOT_FOUND, "post action skipped");
+                }
                 ActionEnd::Executed => tracing::debug!(action = action.name, "post action executed"),
                 ActionEnd::Skipped(reason) => tracing::info!(action = action.name, reason, "post action skipped"),
                 ActionEnd::Failed(error) => tracing::error!(action = action.name, error, "post action failed"),
@@ -213,7 +217,7 @@ fn log_gate(gate: &GateRecord, outcome: &Outcome) {
     let readings = gate.readings.iter().map(|reading| format!("{} = {}", reading.path, reading.value));
     let readings: Vec<String> = readings.collect();
     let resource = gate.resource.as_ref().unwrap_or(&outcome.resource);
-    let (gate, answer, read) = (&gate.name, &*gate.answer_text(), readings.join("; "));
+    let (gate, answer, read) = (&gate.name, &*gate.answer.to_string(), readings.join("; "));
     tracing::debug!(resource, gate, answer, read, "gate asked");
 }
 
@@ -224,7 +228,7 @@ fn log_outcome(outcome: &Outcome) {
     if tracing::enabled!(tracing::Level::DEBUG) {
         outcome.gates.iter().for_each(|gate| log_gate(gate, outcome));
     }
-    let (decision, result, row) = (outcome.decision.kind(), outcome.result.as_str(), outcome.row.number());
+    let (decision, result, row) = (outcome.decision.kind().as_str(), outcome.result.as_str(), outcome.row.number());
     let (kind, namespace, name) = (&outcome.kind.kind, &outcome.namespace, &outcome.name);
     let resource = &outcome.resource;
     // The reason is a text that is made only for a line that is written.

@@ -5,10 +5,11 @@ use lifecycle_core::post::PostReport;
 use lifecycle_core::precondition::{PreconditionResult, Verdict};
 use lifecycle_core::stage::{Phase, PhaseError};
 use lifecycle_language::scope::Scope;
+use serde::{Serialize, Serializer};
 
 use crate::fetch::{CallRecord, LogRecord};
 
-pub mod parts;
+pub mod account;
 
 /// The report of one pass: what it evaluated, decided, wrote and called.
 #[derive(Debug)]
@@ -37,19 +38,25 @@ pub struct PassReport {
     pub logs: Vec<LogRecord>,
 }
 
-/// The result of a pass, as a label of metrics.
+/// How a pass or a step of it ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum PassStatus {
-    /// Every phase that ran has succeeded, and the preconditions are met.
+pub enum Status {
+    /// Of a pass: every phase that ran has succeeded, and the preconditions are met.
     Success,
-    /// At least one step failed.
+    /// Of a pass: at least one step failed.
     Failed,
-    /// A precondition was not met, so that no resource was written.
+    /// Of a pass: a precondition was not met, so that no resource was written.
     Skipped,
 }
 
-impl PassStatus {
-    /// The status as metrics and log lines print it.
+impl Serialize for Status {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+impl Status {
+    /// The status as metrics, log lines and traces print it.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -93,14 +100,14 @@ impl PassReport {
 
     /// The status of the whole pass.
     #[must_use]
-    pub fn status(&self) -> PassStatus {
+    pub fn status(&self) -> Status {
         let not_found = self.post.as_ref().is_some_and(|post| post.resource_not_found);
         if !self.errors().is_empty() {
-            PassStatus::Failed
+            Status::Failed
         } else if not_found || !matches!(self.verdict, Some(Verdict::Met)) {
-            PassStatus::Skipped
+            Status::Skipped
         } else {
-            PassStatus::Success
+            Status::Success
         }
     }
 }

@@ -18,7 +18,7 @@ use lifecycle_core::event::LifecycleEvent;
 use lifecycle_core::task::Task;
 use serde::Serialize;
 
-use crate::pass::{PassReport, PassStatus};
+use crate::pass::{PassReport, Status};
 use record::Record;
 
 /// The share of all bytes that one pass may take, so that the page still shows others beside a large bundle's.
@@ -162,9 +162,9 @@ impl Passes {
 impl Totals {
     fn count(&mut self, report: &PassReport) {
         match report.status() {
-            PassStatus::Success => self.success += 1,
-            PassStatus::Failed => self.failed += 1,
-            PassStatus::Skipped => self.skipped += 1,
+            Status::Success => self.success += 1,
+            Status::Failed => self.failed += 1,
+            Status::Skipped => self.skipped += 1,
         }
         for failure in report.outcomes.iter().filter_map(|outcome| outcome.failure()) {
             *self.failures.entry(failure.reason.as_str()).or_default() += 1;

@@ -119,8 +119,8 @@ impl Timeline {
     }
 
     fn note(&mut self, at: SignedDuration, outcome: &Outcome, writes: usize) {
-        let decision = format!("{} {}", outcome.decision.kind(), outcome.decision.reason());
-        let is_creation = outcome.decision.kind().starts_with("create");
+        let decision = format!("{} {}", outcome.decision.kind().as_str(), outcome.decision.reason());
+        let is_creation = outcome.decision.kind().as_str().starts_with("create");
         *self.decisions.entry(decision).or_default() += 1;
         let mut change = |what: String| self.changes.push(Change { at: clock(at), what });
         if is_creation {

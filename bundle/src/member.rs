@@ -15,6 +15,7 @@ use lifecycle_objects::readiness::{Hints, Judgement, Readiness, judge};
 use lifecycle_objects::write::{
     Command, Disowning, Executed, NotCreated, PropagationPolicy, Target, WriteError, WriteErrorKind,
 };
+use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use super::departure::Departure;
@@ -128,6 +129,12 @@ impl Effect {
     pub fn drift(&self) -> Option<&[String]> {
         let Self::Updated { drift } = self else { return None };
         Some(drift.as_slice()).filter(|fields| !fields.is_empty())
+    }
+}
+
+impl Serialize for Effect {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
     }
 }
 

@@ -88,7 +88,7 @@ pub struct Reached {
 
 impl End {
     fn of(row: Row, decision: &Decision) -> Self {
-        Self { row, decision: decision.kind(), reason: decision.reason() }
+        Self { row, decision: decision.kind().as_str(), reason: decision.reason() }
     }
 
     /// Whether the decision is a failure.

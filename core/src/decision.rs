@@ -2,6 +2,7 @@
 
 use lifecycle_objects::failure::{FailReason, Failure, namespace_terminating};
 use lifecycle_objects::id::Generation;
+use serde::{Serialize, Serializer};
 
 /// The decision about one resource on one event.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,6 +37,47 @@ pub enum Decision {
     Skip(SkipReason),
     /// Write nothing, and report the failure.
     Fail(Failure),
+}
+
+/// A decision without its reason.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "as the decisions themselves")]
+pub enum DecisionKind {
+    Create,
+    CreateVersion,
+    Update,
+    Patch,
+    Recreate,
+    Disown,
+    Delete,
+    Wait,
+    Skip,
+    Fail,
+}
+
+impl DecisionKind {
+    /// The kind as logs, traces and metrics spell it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Create => "create",
+            Self::CreateVersion => "create_version",
+            Self::Update => "update",
+            Self::Patch => "patch",
+            Self::Recreate => "recreate",
+            Self::Disown => "disown",
+            Self::Delete => "delete",
+            Self::Wait => "wait",
+            Self::Skip => "skip",
+            Self::Fail => "fail",
+        }
+    }
+}
+
+impl Serialize for DecisionKind {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
 }
 
 /// What the adapter sends once more.
@@ -131,23 +173,45 @@ pub enum SkipReason {
 }
 
 impl Decision {
-    /// The decision's kind as logs, traces and metrics spell it.
+    /// The decision without its reason.
     #[must_use]
-    pub fn kind(&self) -> &'static str {
+    pub fn kind(&self) -> DecisionKind {
         match self {
-            Self::Create => "create",
-            Self::CreateVersion(_) => "create_version",
-            Self::Update { .. } => "update",
-            Self::Patch(_) => "patch",
-            Self::Recreate { .. } => "recreate",
-            Self::Disown(_) => "disown",
-            Self::Delete => "delete",
-            Self::Resend(Resent::Content) => "update",
-            Self::Resend(Resent::Deletion) => "delete",
-            Self::Wait(_) => "wait",
-            Self::Skip(_) => "skip",
-            Self::Fail(_) => "fail",
+            Self::Create => DecisionKind::Create,
+            Self::CreateVersion(_) => DecisionKind::CreateVersion,
+            Self::Update { .. } | Self::Resend(Resent::Content) => DecisionKind::Update,
+            Self::Patch(_) => DecisionKind::Patch,
+            Self::Recreate { .. } => DecisionKind::Recreate,
+            Self::Disown(_) => DecisionKind::Disown,
+            Self::Delete | Self::Resend(Resent::Deletion) => DecisionKind::Delete,
+            Self::Wait(_) => DecisionKind::Wait,
+            Self::Skip(_) => DecisionKind::Skip,
+            Self::Fail(_) => DecisionKind::Fail,
         }
+    }
+
+    /// Whether the resource's objects are as the task wants them, or on their way out of it: nobody waits for another decision.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        matches!(
+            self,
+            Self::Delete
+                | Self::Disown(_)
+                | Self::Wait(WaitReason::Deleting)
+                | Self::Skip(SkipReason::AlreadyAbsent | SkipReason::Disowned | SkipReason::SameGeneration(_))
+        )
+    }
+
+    /// Whether the resource's turn to be written has not come, so that its objects may not exist yet.
+    #[must_use]
+    pub fn is_before_writing(&self) -> bool {
+        matches!(self, Self::Skip(SkipReason::WhenFalse | SkipReason::CreateGateFalse | SkipReason::EarlierFailure))
+    }
+
+    /// Whether the gate that was evaluated last decided that nothing is written.
+    #[must_use]
+    pub fn is_held_by_a_gate(&self) -> bool {
+        matches!(self, Self::Skip(SkipReason::WhenFalse | SkipReason::CreateGateFalse | SkipReason::ApplyGateFalse))
     }
 
     /// The decision's reason as logs, traces and metrics spell it.
@@ -209,7 +273,7 @@ impl Decision {
             Self::Skip(SkipReason::EarlierFailure),
         ];
         let failures = FailReason::ALL.map(|reason| ("fail", reason.as_str()));
-        decisions.iter().map(|decision| (decision.kind(), decision.reason())).chain(failures).collect()
+        decisions.iter().map(|decision| (decision.kind().as_str(), decision.reason())).chain(failures).collect()
     }
 
     /// The reason of the decision as a sentence, for logs and traces.

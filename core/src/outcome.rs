@@ -1,7 +1,7 @@
 //! The outcome of each resource in a pass: its decision, and the result of carrying it out.
 
-use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::fmt;
 
 use lifecycle_bundle::member::Effect;
 use lifecycle_bundle::report::Report;
@@ -10,6 +10,7 @@ use lifecycle_language::cel::Reading;
 use lifecycle_language::secrets::Secrets;
 use lifecycle_objects::failure::{FailReason, Failure};
 use lifecycle_objects::id::GroupVersionKind;
+use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use crate::decision::{Decision, SkipReason, WaitReason};
@@ -85,18 +86,6 @@ pub struct GateRecord {
     pub awaits: BTreeSet<String>,
 }
 
-impl GateRecord {
-    /// Returns the answer in words, for logs and traces.
-    #[must_use]
-    pub fn answer_text(&self) -> Cow<'static, str> {
-        match &self.answer {
-            GateAnswer::Holds => "holds".into(),
-            GateAnswer::DoesNotHold => "does not hold".into(),
-            GateAnswer::Failed(cause) => format!("failed: {cause}").into(),
-        }
-    }
-}
-
 /// The result of a gate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GateAnswer {
@@ -113,6 +102,33 @@ impl GateAnswer {
     #[must_use]
     pub fn of(holds: bool) -> Self {
         if holds { Self::Holds } else { Self::DoesNotHold }
+    }
+
+    /// The result in words, without the reason of a failure.
+    #[must_use]
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Holds => "holds",
+            Self::DoesNotHold => "does not hold",
+            Self::Failed(_) => "failed",
+        }
+    }
+}
+
+/// The result in words, for logs and traces.
+impl fmt::Display for GateAnswer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())?;
+        match self {
+            Self::Holds | Self::DoesNotHold => Ok(()),
+            Self::Failed(cause) => write!(f, ": {cause}"),
+        }
+    }
+}
+
+impl Serialize for GateAnswer {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 
@@ -157,6 +173,12 @@ impl OutcomeResult {
             Self::Waiting => "waiting",
             Self::Failed(_) => "failed",
         }
+    }
+}
+
+impl Serialize for OutcomeResult {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
     }
 }
 
@@ -278,7 +300,7 @@ impl Outcome {
     #[must_use]
     pub fn to_value(&self) -> Value {
         let reason = self.failure().map_or_else(|| self.decision.reason(), |failure| failure.reason.as_str());
-        json!({ "decision": self.decision.kind(), "reason": reason, "finalized": self.finalized })
+        json!({ "decision": self.decision.kind().as_str(), "reason": reason, "finalized": self.finalized })
     }
 }
 

@@ -48,6 +48,8 @@ pub enum ActionEnd {
     Executed,
     /// The action did not run, for this reason.
     Skipped(String),
+    /// The action's call found that the API resource does not exist, which counts as skipped.
+    ResourceNotFound,
     /// The action failed, with this message.
     Failed(String),
 }
@@ -249,7 +251,7 @@ impl Stage for Reporter<'_> {
                 Step::Settle => match answer.take() {
                     Some(Answer::Called(Err(ref error @ (CallError::Gone(_) | CallError::ResourceNotFound(_))))) => {
                         self.report.gone = matches!(error, CallError::Gone(_)).then(|| error.to_string());
-                        self.end_action(action, ActionEnd::Skipped("ResourceNotFound".to_owned()));
+                        self.end_action(action, ActionEnd::ResourceNotFound);
                         self.report.resource_not_found = true;
                         return Progress::Done(std::mem::take(&mut self.report));
                     }

@@ -5,6 +5,8 @@
 
 use std::fmt;
 
+use serde::{Serialize, Serializer};
+
 use crate::api_call::ApiRequest;
 use crate::task::{LogLevel, LogLine};
 use lifecycle_language::scope::Scope;
@@ -104,6 +106,12 @@ impl Phase {
             Self::Resources => "resources",
             Self::PostActions => "post_actions",
         }
+    }
+}
+
+impl Serialize for Phase {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
     }
 }
 

@@ -7,6 +7,8 @@
 
 use std::collections::BTreeMap;
 
+use lifecycle_objects::identity::Identity;
+use lifecycle_objects::object_ref::ObjectRef;
 use serde::Serialize;
 use serde_json::Value;
 use similar::TextDiff;
@@ -19,6 +21,9 @@ const CONTEXT: usize = 3;
 /// The change of one object.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ObjectDiff {
+    /// The object.
+    #[serde(skip)]
+    pub identity: Identity,
     /// Whether the pass created, updated, replaced or deleted the object.
     pub change: Change,
     /// The kind of the changed object.
@@ -65,26 +70,18 @@ impl Change {
 /// Compares the objects before with the objects after.
 #[must_use]
 pub fn compare(before: &[Value], after: &[Value], redactor: &Redactor) -> Vec<ObjectDiff> {
-    let mut pairs: BTreeMap<[&str; 4], [Option<&Value>; 2]> = BTreeMap::new();
+    let mut pairs: BTreeMap<Identity, [Option<&Value>; 2]> = BTreeMap::new();
     for (side, objects) in [before, after].into_iter().enumerate() {
         for object in objects {
-            pairs.entry(identity(object)).or_default()[side] = Some(object);
+            pairs.entry(ObjectRef::of(object).into()).or_default()[side] = Some(object);
         }
     }
     let pairs = pairs.into_iter();
     pairs.filter_map(|(identity, [before, after])| compare_object(identity, before, after, redactor)).collect()
 }
 
-/// Group, kind, namespace and name. The API version is left out, because all versions of a group share their
-/// objects.
-fn identity(object: &Value) -> [&str; 4] {
-    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
-    let group = text("/apiVersion").rsplit_once('/').map_or("", |(group, _)| group);
-    [group, text("/kind"), text("/metadata/namespace"), text("/metadata/name")]
-}
-
 fn compare_object(
-    identity: [&str; 4],
+    identity: Identity,
     before: Option<&Value>,
     after: Option<&Value>,
     redactor: &Redactor,
@@ -113,8 +110,10 @@ fn compare_object(
     };
     let (before, after) = (text(before.as_ref(), None), text(after.as_ref(), before.as_ref()));
     let diff = TextDiff::from_lines(&before, &after).unified_diff().context_radius(CONTEXT).to_string();
-    let [_, kind, namespace, name] = identity.map(|text| redactor.text(text).into_owned());
-    Some(ObjectDiff { change, kind, namespace, name, diff })
+    let shown = |text: &str| redactor.text(text).into_owned();
+    let namespace = identity.namespace.as_deref().map(shown).unwrap_or_default();
+    let (kind, name) = (shown(&identity.kind.kind), shown(&identity.name));
+    Some(ObjectDiff { identity, change, kind, namespace, name, diff })
 }
 
 fn without_bookkeeping(object: &Value, one_sided: bool) -> Value {

@@ -5,15 +5,22 @@
 
 mod style;
 
+use std::collections::BTreeSet;
 use std::fmt::{self, Formatter};
 
+use lifecycle_bundle::member::Effect;
+use lifecycle_core::decision::DecisionKind;
+use lifecycle_core::outcome::OutcomeResult;
+use lifecycle_core::stage::Phase;
 use serde_json::Value;
 
 use super::diff::{Change, ObjectDiff};
 use super::trace::{
-    ActionTrace, DecisionTrace, GateTrace, MemberTrace, ParamSource, PhaseStatus, PhaseTrace, PreconditionTrace,
-    RESOURCE_NOT_FOUND, RequestTrace, ResourceTrace, Trace,
+    ActionTrace, AnsweredBy, DecisionTrace, GateTrace, MemberTrace, ParamSource, PhaseStatus, PhaseTrace,
+    PreconditionTrace, RequestTrace, ResourceTrace, Trace,
 };
+use crate::pass::Status;
+use anstyle::Style;
 use style::{ADDED, BAD, FAINT, GOOD, HEAD, NOTABLE, REMOVED, styled};
 
 /// The number of characters to which values are cut, so that they fit on a line.
@@ -70,11 +77,11 @@ fn members(f: &mut Formatter<'_>, objects: &[MemberTrace]) -> fmt::Result {
             writeln!(f, "    {}", styled(HEAD, step))?;
         }
         let MemberTrace { object, decision, row, effect, drift, readiness, why, .. } = member;
-        let word = match *effect {
-            "failed" => styled(BAD, effect),
-            "none" => styled(FAINT, "unchanged"),
-            "deleted" | "deleting" | "disowned" => styled(REMOVED, effect),
-            _ => styled(GOOD, effect),
+        let word = match effect {
+            Effect::Failed(_) => styled(BAD, effect.as_str()),
+            Effect::None => styled(FAINT, "unchanged"),
+            Effect::Deleted | Effect::Deleting | Effect::Disowned => styled(REMOVED, effect.as_str()),
+            Effect::Created | Effect::Updated { .. } | Effect::Recreated => styled(GOOD, effect.as_str()),
         };
         writeln!(f, "      {object:<50} {word}")?;
         let why = if why.is_empty() { String::new() } else { format!(": {why}") };
@@ -123,8 +130,8 @@ impl Text<'_> {
             };
             writeln!(f, "  {name:<16} = {value}  {}", styled(FAINT, format_args!("<- {by}{}", one_line(source))))?;
         }
-        self.calls(f, "param_extraction", "", 2)?;
-        if let Some(error) = self.trace.errors.get("param_extraction") {
+        self.calls(f, Phase::ParamExtraction, "", 2)?;
+        if let Some(error) = self.trace.errors.get(Phase::ParamExtraction.as_str()) {
             writeln!(f, "  {}", styled(BAD, format_args!("Error: {error}")))?;
         }
         if self.verbose {
@@ -137,7 +144,7 @@ impl Text<'_> {
     }
 
     fn precondition(&self, f: &mut Formatter<'_>, at: usize, of: usize, result: &PreconditionTrace) -> fmt::Result {
-        let nothing_there = self.trace.phases.iter().any(|phase| phase.detail.as_deref() == Some(RESOURCE_NOT_FOUND));
+        let nothing_there = self.trace.lacks_resource;
         let word = match (result.matched, &result.error) {
             (_, Some(_)) if nothing_there => styled(NOTABLE, "NOT FOUND"),
             (_, Some(_)) => styled(BAD, "FAIL"),
@@ -145,8 +152,8 @@ impl Text<'_> {
             (false, None) => styled(NOTABLE, "NOT MET"),
         };
         writeln!(f, "  [{at}/{of}] {:<30} {word}", result.name)?;
-        self.logs(f, "preconditions", &result.name)?;
-        self.calls(f, "preconditions", &result.name, 4)?;
+        self.logs(f, Phase::Preconditions, &result.name)?;
+        self.calls(f, Phase::Preconditions, &result.name, 4)?;
         for capture in &result.captures {
             writeln!(f, "    Captured: {} = {}", capture.name, self.value(&capture.value))?;
         }
@@ -169,14 +176,12 @@ impl Text<'_> {
         // What became of a bundle is not what was decided about its parent.
         let word = match (&waits_for, decision.objects.as_slice()) {
             (Some(_), _) => "WAIT".to_owned(),
-            (None, []) => decision.decision.to_uppercase(),
-            (None, _) => resource.result.to_uppercase(),
+            (None, []) => decision.decision.as_str().to_uppercase(),
+            (None, _) => resource.result.as_str().to_uppercase(),
         };
         let word = match (resource.status, decision.decision) {
-            ("failed", _) => styled(BAD, "FAILED".to_owned()),
-            (_, "skip" | "wait") => styled(NOTABLE, word),
-            (_, "delete" | "recreate") => styled(REMOVED, word),
-            _ => styled(GOOD, word),
+            (Status::Failed, _) => styled(BAD, "FAILED".to_owned()),
+            (Status::Success | Status::Skipped, kind) => styled(style_of(kind), word),
         };
         writeln!(f, "  [{at}/{of}] {:<30} {word}", resource.name)?;
         match resource.resource_name.as_str() {
@@ -201,13 +206,21 @@ impl Text<'_> {
                 None => writeln!(f, "    Reason:   {} ({})", decision.reason, decision.because)?,
             },
         }
-        match (resource.result, decision.finalized) {
-            ("skipped", true) => writeln!(f, "    Outcome:  finalized, nothing of it is left to do")?,
-            ("skipped" | "failed", _) => {}
-            (result @ ("deleting" | "waiting"), _) => {
-                writeln!(f, "    Outcome:  {result}; the next event looks again")?
+        let result = resource.result.as_str();
+        match &resource.result {
+            OutcomeResult::Skipped if decision.finalized => {
+                writeln!(f, "    Outcome:  finalized, nothing of it is left to do")?;
             }
-            (result, _) => writeln!(f, "    Outcome:  {result}")?,
+            OutcomeResult::Skipped | OutcomeResult::Failed(_) => {}
+            OutcomeResult::Deleting | OutcomeResult::Waiting => {
+                writeln!(f, "    Outcome:  {result}; the next event looks again")?;
+            }
+            OutcomeResult::Created
+            | OutcomeResult::Updated
+            | OutcomeResult::Patched
+            | OutcomeResult::Recreated
+            | OutcomeResult::Disowned
+            | OutcomeResult::Deleted => writeln!(f, "    Outcome:  {result}")?,
         }
         members(f, &decision.objects)?;
         for (index, pruned) in decision.pruned.iter().enumerate() {
@@ -216,9 +229,9 @@ impl Text<'_> {
         }
         // Print what would have led to another decision only if nothing happened: that is when the reader asks
         // why.
-        if let Some(otherwise) =
-            decision.otherwise.filter(|_| matches!(resource.result, "skipped" | "waiting" | "failed"))
-        {
+        let did_nothing =
+            matches!(resource.result, OutcomeResult::Skipped | OutcomeResult::Waiting | OutcomeResult::Failed(_));
+        if let Some(otherwise) = decision.otherwise.filter(|_| did_nothing) {
             writeln!(f, "    {}", styled(FAINT, format_args!("Else:     {otherwise}")))?;
         }
         for diff in self.trace.diffs.iter().filter(|diff| concerns(diff, resource)) {
@@ -232,10 +245,9 @@ impl Text<'_> {
         let shown = |diff: &ObjectDiff| self.trace.resources.iter().any(|resource| concerns(diff, resource));
         for diff in self.trace.diffs.iter().filter(|diff| !shown(diff)) {
             let object = qualified(&diff.namespace, &diff.name);
-            let named =
-                |member: &MemberTrace| member.object.starts_with(&diff.kind) && member.object.ends_with(&object);
-            let is_member = self.trace.decisions.iter().flat_map(|decision| &decision.objects).any(named);
-            let whose = if is_member { "Of a bundle" } else { "Beside these" };
+            let mut members = self.trace.decisions.iter().flat_map(|decision| &decision.objects);
+            let whose =
+                if members.any(|member| member.identity == diff.identity) { "Of a bundle" } else { "Beside these" };
             writeln!(f, "  {whose}: {} {object} {}", diff.kind, diff.change.as_str())?;
             self.diff(f, diff)?;
         }
@@ -282,16 +294,16 @@ impl Text<'_> {
 
     fn action(&self, f: &mut Formatter<'_>, at: usize, of: usize, action: &ActionTrace) -> fmt::Result {
         let word = match action.status {
-            "failed" => styled(BAD, "FAILED"),
-            "skipped" => styled(NOTABLE, "SKIPPED"),
-            _ => styled(GOOD, "EXECUTED"),
+            Status::Failed => styled(BAD, "FAILED"),
+            Status::Skipped => styled(NOTABLE, "SKIPPED"),
+            Status::Success => styled(GOOD, "EXECUTED"),
         };
         writeln!(f, "  [{at}/{of}] {:<30} {word}", action.name)?;
         if let Some(reason) = &action.reason {
             writeln!(f, "    Reason:   {reason}")?;
         }
-        self.logs(f, "post_actions", &action.name)?;
-        self.calls(f, "post_actions", &action.name, 4)?;
+        self.logs(f, Phase::PostActions, &action.name)?;
+        self.calls(f, Phase::PostActions, &action.name, 4)?;
         if let Some(error) = &action.error {
             writeln!(f, "    {}", styled(BAD, format_args!("Error:    {error}")))?;
         }
@@ -299,7 +311,7 @@ impl Text<'_> {
     }
 
     /// The lines that a step of a phase logs, before it makes its call.
-    fn logs(&self, f: &mut Formatter<'_>, phase: &str, step: &str) -> fmt::Result {
+    fn logs(&self, f: &mut Formatter<'_>, phase: Phase, step: &str) -> fmt::Result {
         for line in self.trace.logs.iter().filter(|line| line.phase == phase && line.step == step) {
             match &line.error {
                 Some(error) => writeln!(f, "    {}", styled(BAD, format_args!("Log:      not rendered: {error}")))?,
@@ -310,18 +322,20 @@ impl Text<'_> {
     }
 
     /// The calls that a step of a phase made, and the conditions that they reported.
-    fn calls(&self, f: &mut Formatter<'_>, phase: &str, step: &str, indent: usize) -> fmt::Result {
+    fn calls(&self, f: &mut Formatter<'_>, phase: Phase, step: &str, indent: usize) -> fmt::Result {
         let its_own = |call: &&RequestTrace| call.phase == phase && call.step == step;
         for call in self.trace.api_requests.iter().filter(its_own) {
             let status = styled(if call.status_code < 400 { GOOD } else { BAD }, call.status_code);
-            let note = match (call.answered_by.as_str(), call.status_code) {
-                ("default", 404) => "  (no prepared answer)",
-                ("default", 201) => "  (no prepared answer: the report is stored)",
-                ("default", _) => "  (no prepared answer: {})",
-                _ => "",
+            let note = match (call.answered_by, call.status_code) {
+                (AnsweredBy::Default, 404) => "  (no prepared answer)",
+                (AnsweredBy::Default, 201) => "  (no prepared answer: the report is stored)",
+                (AnsweredBy::Default, _) => "  (no prepared answer: {})",
+                (AnsweredBy::Entry(_), _) => "",
             };
             writeln!(f, "{:indent$}API Call: {} {} -> {status}{}", "", call.method, call.url, styled(FAINT, note))?;
-            for report in self.trace.reports.iter().filter(|report| phase == "post_actions" && report.url == call.url) {
+            for report in
+                self.trace.reports.iter().filter(|report| phase == Phase::PostActions && report.url == call.url)
+            {
                 reported(f, &report.body)?;
             }
             for (name, body) in [("Request", &call.request_body), ("Response", &call.response_body)] {
@@ -355,14 +369,15 @@ impl Text<'_> {
 #[must_use]
 pub fn decisions(trace: &Trace) -> String {
     let told = trace.resources.iter().zip(&trace.decisions).map(|(resource, decision)| {
-        let reason = match (resource.failed_for, waits_for(decision)) {
-            (Some(reason), _) => format!("FAILED {reason}"),
-            (None, Some(waits)) => format!("WAIT, {waits}"),
-            (None, None) if !decision.objects.is_empty() => resource.result.to_uppercase(),
-            (None, None) if matches!(decision.decision, "skip" | "wait") => {
-                format!("{} {}", decision.decision.to_uppercase(), decision.reason)
+        let kind = decision.decision.as_str().to_uppercase();
+        let reason = match (&resource.result, waits_for(decision)) {
+            (OutcomeResult::Failed(failure), _) => format!("FAILED {}", failure.reason.as_str()),
+            (_, Some(waits)) => format!("WAIT, {waits}"),
+            (result, None) if !decision.objects.is_empty() => result.as_str().to_uppercase(),
+            (_, None) if matches!(decision.decision, DecisionKind::Skip | DecisionKind::Wait) => {
+                format!("{kind} {}", decision.reason)
             }
-            (None, None) => decision.decision.to_uppercase(),
+            (_, None) => kind,
         };
         format!("{} {reason}", resource.name)
     });
@@ -413,9 +428,9 @@ fn reported(f: &mut Formatter<'_>, body: &Value) -> fmt::Result {
 
 /// A gate that was evaluated. The resource's error contains the reason of a failure.
 fn gate_line(f: &mut Formatter<'_>, gate: &GateTrace) -> fmt::Result {
-    let answer = gate.answer.split_once(':').map_or(&*gate.answer, |(answer, _)| answer);
+    let answer = gate.answer.as_str();
     let of = gate.resource.as_ref().map(|resource| format!(" of {resource}")).unwrap_or_default();
-    let answer = match waits(gate) {
+    let answer = match waits(&gate.awaits) {
         Some(awaited) => format!("{answer}, {awaited}"),
         None => answer.to_owned(),
     };
@@ -432,16 +447,28 @@ fn gate_line(f: &mut Formatter<'_>, gate: &GateTrace) -> fmt::Result {
     Ok(())
 }
 
-/// Names the resources for which a gate waits, if it waits for any.
-fn waits(gate: &GateTrace) -> Option<String> {
-    let names: Vec<_> = gate.awaits.iter().map(String::as_str).collect();
+/// Names the resources for which something waits, if it waits for any.
+fn waits(awaited: &BTreeSet<String>) -> Option<String> {
+    let names: Vec<_> = awaited.iter().map(String::as_str).collect();
     (!names.is_empty()).then(|| format!("waits for {}", names.join(" and ")))
 }
 
 /// The other resources for which a resource waits: the gate that decided does not hold because of these.
 fn waits_for(decision: &DecisionTrace) -> Option<String> {
-    let is_of_gate = matches!(decision.reason, "WhenFalse" | "CreateGateFalse" | "ApplyGateFalse");
-    decision.gates.last().filter(|_| is_of_gate && decision.decision == "skip").and_then(waits)
+    waits(&decision.awaits)
+}
+
+fn style_of(kind: DecisionKind) -> Style {
+    match kind {
+        DecisionKind::Skip | DecisionKind::Wait => NOTABLE,
+        DecisionKind::Delete | DecisionKind::Recreate => REMOVED,
+        DecisionKind::Create
+        | DecisionKind::CreateVersion
+        | DecisionKind::Update
+        | DecisionKind::Patch
+        | DecisionKind::Disown
+        | DecisionKind::Fail => GOOD,
+    }
 }
 
 fn concerns(diff: &ObjectDiff, resource: &ResourceTrace) -> bool {

@@ -7,14 +7,18 @@ mod build;
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use lifecycle_bundle::member::Effect;
+use lifecycle_core::outcome::{GateAnswer, OutcomeResult};
+use lifecycle_core::stage::Phase;
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use super::diff::ObjectDiff;
+use crate::pass::Status;
 use crate::redact::Redactor;
-use crate::transport::memory::ApplyResult;
+use crate::transport::memory::{ApplyResult, OperationVerb};
 
-pub use crate::pass::parts::{
+pub use crate::pass::account::{
     ActionTrace, CaptureTrace, DecisionTrace, GateTrace, MemberTrace, PreconditionTrace, PrunedTrace, ReadingTrace,
     ResourceTrace,
 };
@@ -27,7 +31,10 @@ pub struct Trace {
     /// The event of the pass.
     pub event: EventTrace,
     /// Whether the pass succeeded: `success` or `failed`.
-    pub status: &'static str,
+    pub status: Status,
+    /// Whether the pass ended because the API resource of a param or a precondition does not exist.
+    #[serde(skip)]
+    pub lacks_resource: bool,
     /// The status of each phase, in order.
     pub phases: Vec<PhaseTrace>,
     /// Every variable except `resources`: built-ins, params, captures, and payloads as text.
@@ -94,14 +101,11 @@ pub struct EventTrace {
     pub generation: i64,
 }
 
-/// The `detail` of a phase that ended because the API resource does not exist.
-pub const RESOURCE_NOT_FOUND: &str = "resource not found";
-
 /// The status of one phase.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PhaseTrace {
-    /// The name of the phase.
-    pub phase: &'static str,
+    /// The phase.
+    pub phase: Phase,
     /// Whether the phase ran, and whether it succeeded.
     pub status: PhaseStatus,
     /// Details, such as why the phase was skipped, or whether the preconditions are met.
@@ -151,7 +155,7 @@ pub struct ReportTrace {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LogTrace {
     /// The phase that logs the line.
-    pub phase: &'static str,
+    pub phase: Phase,
     /// The name of the precondition or action whose line it is.
     pub step: String,
     /// The level, such as `info`.
@@ -168,7 +172,7 @@ pub struct LogTrace {
 #[serde(rename_all = "camelCase")]
 pub struct RequestTrace {
     /// The phase that made the call.
-    pub phase: &'static str,
+    pub phase: Phase,
     /// The name of the precondition or action that made the call; empty for a param.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub step: String,
@@ -178,8 +182,8 @@ pub struct RequestTrace {
     pub url: String,
     /// The status of the response; zero if none came.
     pub status_code: u16,
-    /// The entry of the answers file that answered, such as `responses[0]`; `default` if none matched.
-    pub answered_by: String,
+    /// The entry of the answers file that answered.
+    pub answered_by: AnsweredBy,
     /// The request's body, in a verbose trace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request_body: Option<String>,
@@ -188,11 +192,30 @@ pub struct RequestTrace {
     pub response_body: Option<String>,
 }
 
+/// What answered a call to the API.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AnsweredBy {
+    /// This entry of the answers file.
+    Entry(usize),
+    /// No entry matched.
+    Default,
+}
+
+impl Serialize for AnsweredBy {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Entry(entry) => serializer.collect_str(&format_args!("responses[{entry}]")),
+            Self::Default => serializer.serialize_str("default"),
+        }
+    }
+}
+
 /// A call to the object store.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct OperationTrace {
     /// `apply`, `patch`, `get`, `discover` or `delete`. The Go adapter's traces have no `patch`.
-    pub operation: &'static str,
+    #[serde(serialize_with = "verb")]
+    pub operation: OperationVerb,
     /// The kind of the object that the operation names.
     pub kind: String,
     /// The namespace of that object; empty if it has none.
@@ -201,15 +224,23 @@ pub struct OperationTrace {
     /// The name of that object.
     pub name: String,
     /// The effect of an apply or a patch.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub result: Option<&'static str>,
+    #[serde(serialize_with = "applied", skip_serializing_if = "Option::is_none")]
+    pub result: Option<ApplyResult>,
+}
+
+fn verb<S: Serializer>(verb: &OperationVerb, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(verb.as_str())
+}
+
+fn applied<S: Serializer>(result: &Option<ApplyResult>, serializer: S) -> Result<S::Ok, S::Error> {
+    result.map(ApplyResult::as_str).serialize(serializer)
 }
 
 impl Trace {
     /// Returns whether the pass failed in any phase.
     #[must_use]
     pub fn failed(&self) -> bool {
-        self.status == "failed"
+        self.status == Status::Failed
     }
 
     /// Removes secrets from the texts that the pass made. Params, discovered objects and diffs have none any more.
@@ -230,17 +261,25 @@ impl Trace {
         for resource in &mut self.resources {
             [&mut resource.namespace, &mut resource.resource_name].into_iter().for_each(redact);
             [&mut resource.reason, &mut resource.error].into_iter().for_each(maybe);
+            if let OutcomeResult::Failed(failure) = &mut resource.result {
+                redact(&mut failure.message);
+            }
             resource.discovered_state = resource.discovered_state.as_ref().map(|object| redactor.value(object));
         }
         for decision in &mut self.decisions {
             redact(&mut decision.because);
             for gate in &mut decision.gates {
-                redact(gate.answer.to_mut());
+                if let GateAnswer::Failed(cause) = &mut gate.answer {
+                    redact(cause);
+                }
                 gate.readings.iter_mut().for_each(|reading| redact(&mut reading.value));
             }
             decision.pruned.iter_mut().for_each(|pruned| redact(&mut pruned.name));
             for object in &mut decision.objects {
                 [&mut object.object, &mut object.decision, &mut object.why].into_iter().for_each(redact);
+                if let Effect::Failed(failure) = &mut object.effect {
+                    redact(&mut failure.message);
+                }
             }
             any(&mut decision.warnings);
         }
@@ -271,8 +310,9 @@ impl Trace {
     #[must_use]
     pub fn writes(&self) -> Vec<String> {
         let is_write = |operation: &&OperationTrace| match operation.operation {
-            "apply" | "patch" => operation.result != Some(ApplyResult::Failed.as_str()),
-            other => other == "delete",
+            OperationVerb::Apply | OperationVerb::Patch => operation.result != Some(ApplyResult::Failed),
+            OperationVerb::Delete => true,
+            OperationVerb::Get | OperationVerb::Discover => false,
         };
         let name = |operation: &OperationTrace| match operation.namespace.as_str() {
             "" => operation.name.clone(),
@@ -281,7 +321,7 @@ impl Trace {
         self.transport_operations
             .iter()
             .filter(is_write)
-            .map(|operation| format!("{} {} {}", operation.operation, operation.kind, name(operation)))
+            .map(|operation| format!("{} {} {}", operation.operation.as_str(), operation.kind, name(operation)))
             .collect()
     }
 

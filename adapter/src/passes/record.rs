@@ -2,14 +2,14 @@
 //!
 //! In: a pass that ended. Out: a JSON object, of a given length at most. What it leaves out for that, it names in `cut`.
 
-use std::collections::BTreeMap;
-
 use jiff::Timestamp;
+use lifecycle_bundle::member::Effect;
 use lifecycle_core::precondition::Verdict;
 use serde::Serialize;
 
 use super::Ended;
-use crate::pass::parts::{self, ActionTrace, DecisionTrace, PreconditionTrace, ResourceTrace};
+use crate::pass::Status;
+use crate::pass::account::Account;
 
 /// What a usual record takes, so that its buffer does not grow in many steps.
 const USUAL_BYTES: usize = 2048;
@@ -28,29 +28,15 @@ pub(super) struct Record {
     #[serde(rename = "trace_id", skip_serializing_if = "Option::is_none")]
     trace_id: Option<String>,
     event: EventTrace,
-    status: &'static str,
+    status: Status,
     /// The API's text, if the API resource does not exist.
     #[serde(skip_serializing_if = "Option::is_none")]
     gone: Option<String>,
-    /// The param at which the pass ended.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    failed_param: Option<String>,
     /// Why the preconditions are not met.
     #[serde(skip_serializing_if = "Option::is_none")]
     not_met: Option<String>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    preconditions: Vec<PreconditionTrace>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    resources: Vec<ResourceTrace>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    decisions: Vec<DecisionTrace>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    post_actions: Vec<ActionTrace>,
-    /// The error of each phase that failed.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    errors: BTreeMap<&'static str, String>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    warnings: Vec<String>,
+    #[serde(flatten)]
+    account: Account,
     /// What the record leaves out, because the pass is too long.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     cut: Vec<String>,
@@ -71,7 +57,11 @@ struct EventTrace {
 impl Record {
     pub(super) fn of(ended: &Ended<'_>) -> Self {
         let Ended { event, now, took, trace_id, task, report } = ended;
-        let post = report.post.as_ref();
+        let mut account = Account::of(report, task);
+        for (decision, outcome) in account.decisions.iter_mut().zip(&report.outcomes) {
+            decision.settled = Some(outcome.decision.is_settled());
+            decision.unwritten = Some(outcome.decision.is_before_writing());
+        }
         Self {
             time: *now,
             duration_seconds: took.as_secs_f64(),
@@ -82,19 +72,13 @@ impl Record {
                 resource_id: event.resource_id.clone(),
                 generation: event.generation.0,
             },
-            status: report.status().as_str(),
+            status: report.status(),
             gone: report.gone().map(str::to_owned),
-            failed_param: report.params_error.as_ref().map(|error| error.step.clone()),
             not_met: match &report.verdict {
                 Some(Verdict::NotMet(reason)) => Some(reason.clone()),
                 Some(Verdict::Met | Verdict::Failed(_) | Verdict::ResourceNotFound(_)) | None => None,
             },
-            preconditions: report.preconditions.iter().map(PreconditionTrace::of).collect(),
-            resources: report.outcomes.iter().map(ResourceTrace::of).collect(),
-            decisions: report.outcomes.iter().map(|outcome| DecisionTrace::of(outcome, task)).collect(),
-            post_actions: post.iter().flat_map(|post| &post.actions).map(ActionTrace::of).collect(),
-            errors: parts::errors(report),
-            warnings: parts::warnings(report),
+            account,
             cut: Vec::new(),
         }
     }
@@ -122,7 +106,7 @@ impl Record {
     }
 
     fn leave_out_readings(&mut self) {
-        for gate in self.decisions.iter_mut().flat_map(|decision| &mut decision.gates) {
+        for gate in self.account.decisions.iter_mut().flat_map(|decision| &mut decision.gates) {
             gate.expression = None;
             gate.readings.clear();
         }
@@ -131,9 +115,9 @@ impl Record {
 
     fn leave_out_objects(&mut self) {
         let mut left_out = 0;
-        for decision in &mut self.decisions {
+        for decision in &mut self.account.decisions {
             let all = decision.objects.len();
-            decision.objects.retain(|object| object.effect == "failed");
+            decision.objects.retain(|object| matches!(object.effect, Effect::Failed(_)));
             left_out += all - decision.objects.len();
         }
         if left_out > 0 {
@@ -142,13 +126,14 @@ impl Record {
     }
 
     fn leave_out_lists(&mut self) {
-        let (resources, actions) = (self.resources.len(), self.post_actions.len());
-        let (preconditions, warnings) = (self.preconditions.len(), self.warnings.len());
-        self.preconditions.clear();
-        self.resources.clear();
-        self.decisions.clear();
-        self.post_actions.clear();
-        self.warnings.clear();
+        let Account { preconditions, resources, decisions, post_actions, warnings, .. } = &mut self.account;
+        let counts = [preconditions.len(), resources.len(), post_actions.len(), warnings.len()];
+        preconditions.clear();
+        resources.clear();
+        decisions.clear();
+        post_actions.clear();
+        warnings.clear();
+        let [preconditions, resources, actions, warnings] = counts;
         self.cut = vec![format!(
             "{preconditions} preconditions, {resources} resources with their decisions, {actions} post actions and {warnings} warnings"
         )];
@@ -157,7 +142,8 @@ impl Record {
     fn shorten(&mut self) {
         let EventTrace { id, kind, resource_id, .. } = &mut self.event;
         let texts = [id, kind, resource_id].into_iter().chain(&mut self.trace_id).chain(&mut self.gone);
-        let texts = texts.chain(&mut self.failed_param).chain(&mut self.not_met).chain(self.errors.values_mut());
+        let Account { failed_param, errors, .. } = &mut self.account;
+        let texts = texts.chain(failed_param).chain(&mut self.not_met).chain(errors.values_mut());
         for text in texts {
             if let Some((end, _)) = text.char_indices().nth(SHORT_TEXT) {
                 text.truncate(end);
@@ -172,16 +158,23 @@ impl Record {
 mod tests {
     #![expect(clippy::unwrap_used, reason = "tests")]
 
+    use lifecycle_core::decision::DecisionKind;
+    use lifecycle_core::outcome::GateAnswer;
+    use lifecycle_objects::failure::{FailReason, Failure};
+    use lifecycle_objects::identity::GroupKind;
+    use lifecycle_objects::identity::Identity;
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::pass::parts::{GateTrace, MemberTrace, ReadingTrace};
+    use crate::pass::account::{DecisionTrace, GateTrace, MemberTrace, ReadingTrace};
 
     /// The least length that the configuration allows for the text of a pass: an eighth of 64 KiB, less the longest id.
     const LEAST: usize = 6 * 1024;
 
-    fn member(effect: &'static str) -> MemberTrace {
+    fn member(effect: Effect) -> MemberTrace {
+        let kind = GroupKind { group: "apps".to_owned(), kind: "Deployment".to_owned() };
         MemberTrace {
+            identity: Identity { kind, namespace: Some("team".to_owned()), name: "web".to_owned() },
             object: "Deployment.apps team/web".to_owned(),
             step: "wave 0".to_owned(),
             decision: String::new(),
@@ -193,28 +186,38 @@ mod tests {
         }
     }
 
+    fn refused() -> Effect {
+        Effect::Failed(Failure::new(FailReason::Denied, "no"))
+    }
+
     fn decision(readings: usize, unchanged: usize, failed: usize) -> DecisionTrace {
         let reading = || ReadingTrace { path: "resources.space.status".into(), value: "\"Active\"".to_owned() };
         DecisionTrace {
             resource: "space".to_owned(),
-            decision: "skip",
+            decision: DecisionKind::Skip,
             reason: "SameGeneration",
             because: "it has the generation of the event".to_owned(),
             row: "9",
             condition: "it is up to date".into(),
             otherwise: None,
             finalized: false,
+            settled: Some(true),
+            unwritten: Some(false),
+            awaits: [].into(),
             gates: vec![GateTrace {
                 resource: None,
                 gate: "apply".to_owned(),
-                answer: "holds".into(),
+                answer: GateAnswer::Holds,
                 awaits: [].into(),
                 expression: Some("resources.space.status == 'Active'".into()),
                 readings: (0..readings).map(|_| reading()).collect(),
             }],
             versions: 1,
             pruned: Vec::new(),
-            objects: (0..unchanged).map(|_| member("unchanged")).chain((0..failed).map(|_| member("failed"))).collect(),
+            objects: (0..unchanged)
+                .map(|_| member(Effect::None))
+                .chain((0..failed).map(|_| member(refused())))
+                .collect(),
             warnings: Vec::new(),
         }
     }
@@ -231,16 +234,18 @@ mod tests {
                 resource_id: text.to_owned(),
                 generation: i64::MIN,
             },
-            status: "failed",
+            status: Status::Failed,
             gone: Some(text.to_owned()),
-            failed_param: Some(text.to_owned()),
             not_met: Some(text.to_owned()),
-            preconditions: Vec::new(),
-            resources: Vec::new(),
-            decisions: vec![decision],
-            post_actions: Vec::new(),
-            errors: phases.into_iter().map(|phase| (phase, text.to_owned())).collect(),
-            warnings: Vec::new(),
+            account: Account {
+                failed_param: Some(text.to_owned()),
+                preconditions: Vec::new(),
+                resources: Vec::new(),
+                decisions: vec![decision],
+                post_actions: Vec::new(),
+                errors: phases.into_iter().map(|phase| (phase, text.to_owned())).collect(),
+                warnings: Vec::new(),
+            },
             cut: Vec::new(),
         }
     }

@@ -157,7 +157,7 @@ async fn parent_and_entry_wait_for_their_namespace() -> Result<()> {
     for (name, entry) in [("single", entry), ("bundle", json!({ "name": "bundle", "bundle": bundle }))] {
         world.entries = Some(vec![entry]);
         let outcome = world.pass().await?;
-        let decided = (outcome.decision.kind(), outcome.decision.reason(), outcome.result.as_str());
+        let decided = (outcome.decision.kind().as_str(), outcome.decision.reason(), outcome.result.as_str());
         assert_eq!(decided, ("wait", "NamespaceTerminating", "waiting"), "{name}: {}", outcome.reason());
         let (reason, message) = available(outcome)?;
         assert_eq!(reason, "Waiting", "{name}");

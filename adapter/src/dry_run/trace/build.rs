@@ -18,14 +18,18 @@ use lifecycle_language::secrets::SecretPaths;
 use serde_json::{Map, Value};
 
 use super::{
-    ActionTrace, CaptureTrace, DecisionTrace, EventTrace, LogTrace, OperationTrace, ParamSource, PhaseStatus,
-    PhaseTrace, PreconditionTrace, RESOURCE_NOT_FOUND, ReportTrace, RequestTrace, ResourceTrace, Trace,
+    AnsweredBy, CaptureTrace, EventTrace, LogTrace, OperationTrace, ParamSource, PhaseStatus, PhaseTrace, ReportTrace,
+    RequestTrace, Trace,
 };
 use crate::dry_run::diff;
 use crate::fetch::{CallRecord, LogRecord};
-use crate::pass::{PassReport, PassStatus, parts};
+use crate::pass::account::{self, Account};
+use crate::pass::{PassReport, Status};
 use crate::redact::{self, Redactor};
 use crate::transport::memory::Operation;
+
+/// The `detail` of a phase that ended because the API resource does not exist.
+const RESOURCE_NOT_FOUND: &str = "resource not found";
 
 /// The largest number up to which a double represents every integer: 2^53.
 const EXACT: f64 = 9_007_199_254_740_992.0;
@@ -61,28 +65,39 @@ impl Recording<'_> {
     pub fn trace(&self) -> Trace {
         let report = self.report;
         let redactor = Redactor::of(self.task, &report.scope, self.before.iter().chain(self.after));
-        let post = report.post.as_ref();
+        let Account { failed_param, mut preconditions, mut resources, decisions, post_actions, errors, warnings } =
+            Account::of(report, self.task);
+        for (told, result) in preconditions.iter_mut().zip(&report.preconditions) {
+            told.captures = captures(result);
+        }
+        for (told, outcome) in resources.iter_mut().zip(&report.outcomes) {
+            told.discovered_state = self.deleted(outcome).cloned();
+        }
+        let discovered = report.scope.get("resources").map(|value| redactor.value(&with_integers(value)));
         let mut trace = Trace {
             event: self.event(),
-            status: if report.status() == PassStatus::Failed { "failed" } else { "success" },
+            status: match report.status() {
+                Status::Failed => Status::Failed,
+                Status::Success | Status::Skipped => Status::Success,
+            },
+            lacks_resource: matches!(report.verdict, Some(Verdict::ResourceNotFound(_))),
             phases: Phase::ALL.map(|phase| self.phase(phase)).into(),
             params: self.params(&redactor),
             param_sources: self.param_sources(),
-            failed_param: report.params_error.as_ref().map(|error| error.step.clone()),
-            preconditions: report.preconditions.iter().map(precondition).collect(),
-            resources: report.outcomes.iter().map(|outcome| self.resource(outcome)).collect(),
-            decisions: report.outcomes.iter().map(|outcome| DecisionTrace::of(outcome, self.task)).collect(),
+            failed_param,
+            preconditions,
+            resources,
+            decisions,
             diffs: diff::compare(self.before, self.after, &redactor),
-            discovered_resources: match report.scope.get("resources").map(|value| redactor.value(&with_integers(value)))
-            {
+            discovered_resources: match discovered {
                 Some(Value::Object(resources)) => resources,
                 Some(_) | None => Map::new(),
             },
-            post_actions: post.iter().flat_map(|post| &post.actions).map(ActionTrace::of).collect(),
+            post_actions,
             reports: report.calls.iter().filter_map(sent_report).collect(),
             logs: report.logs.iter().map(log_line).collect(),
-            errors: parts::errors(report),
-            warnings: self.warnings(),
+            errors,
+            warnings: self.with_unanswered(warnings),
             api_requests: self.requests(),
             transport_operations: self.operations.iter().map(operation).collect(),
         };
@@ -90,8 +105,8 @@ impl Recording<'_> {
         trace
     }
 
-    fn warnings(&self) -> Vec<String> {
-        let mut warnings = parts::warnings(self.report);
+    /// The warnings, and one about each call that no entry answered.
+    fn with_unanswered(&self, mut warnings: Vec<String>) -> Vec<String> {
         let unanswered = self.report.calls.iter().zip(self.answered_by).filter(|(_, entry)| entry.is_none());
         for warning in unanswered.filter_map(|(call, _)| (self.unmatched)(call.method, &call.url)) {
             if !warnings.contains(&warning) {
@@ -142,7 +157,9 @@ impl Recording<'_> {
                 Some(Verdict::Met) => (PhaseStatus::Success, None),
                 Some(Verdict::NotMet(reason)) => (PhaseStatus::Skipped, Some(reason.clone())),
                 Some(Verdict::Failed(error)) => (PhaseStatus::Skipped, Some(error.to_string())),
-                Some(Verdict::ResourceNotFound(_)) => (PhaseStatus::Skipped, Some("ResourceNotFound".to_owned())),
+                Some(Verdict::ResourceNotFound(_)) => {
+                    (PhaseStatus::Skipped, Some(account::RESOURCE_NOT_FOUND.to_owned()))
+                }
             },
             Phase::PostActions => match &report.post {
                 None => (PhaseStatus::NotRun, None),
@@ -151,7 +168,7 @@ impl Recording<'_> {
                 Some(_) => (PhaseStatus::Success, None),
             },
         };
-        PhaseTrace { phase: phase.as_str(), status, detail }
+        PhaseTrace { phase, status, detail }
     }
 
     fn params(&self, redactor: &Redactor) -> Map<String, Value> {
@@ -173,15 +190,11 @@ impl Recording<'_> {
         params.map(source).collect()
     }
 
-    fn resource(&self, outcome: &Outcome) -> ResourceTrace {
-        let discovered_state = match outcome.decision {
-            Decision::Delete => self.object_before(outcome).cloned(),
-            _ => None,
-        };
-        ResourceTrace { discovered_state, ..ResourceTrace::of(outcome) }
-    }
-
-    fn object_before(&self, outcome: &Outcome) -> Option<&Value> {
+    /// The object of a resource before its deletion.
+    fn deleted(&self, outcome: &Outcome) -> Option<&Value> {
+        if outcome.decision != Decision::Delete {
+            return None;
+        }
         let is_it = |pointer: &str, object: &Value, text: &str| {
             object.pointer(pointer).and_then(Value::as_str).unwrap_or_default() == text
         };
@@ -206,7 +219,7 @@ impl Recording<'_> {
         let mut actions = actions.map(|action| action.name.as_str()).filter(acts);
         let answers = self.answered_by.iter().copied().chain(std::iter::repeat(None));
         let calls = self.report.calls.iter().zip(answers).map(|(call, answer)| RequestTrace {
-            phase: call.phase.as_str(),
+            phase: call.phase,
             step: match call.phase {
                 Phase::Preconditions => preconditions.next(),
                 Phase::PostActions => actions.next(),
@@ -217,7 +230,7 @@ impl Recording<'_> {
             method: call.method,
             url: call.url.clone(),
             status_code: call.status.unwrap_or_default(),
-            answered_by: answer.map_or_else(|| "default".to_owned(), |entry| format!("responses[{entry}]")),
+            answered_by: answer.map_or(AnsweredBy::Default, AnsweredBy::Entry),
             request_body: call.request_body.clone().filter(|_| self.verbose),
             response_body: call.response_body.clone().filter(|_| self.verbose),
         });
@@ -245,15 +258,14 @@ fn shown<'v>(secrets: &SecretPaths, path: &mut Vec<&'v str>, value: &'v Value, r
 /// Whether an action sent its call.
 fn made_a_call(action: &ActionResult) -> bool {
     match &action.end {
-        ActionEnd::Executed | ActionEnd::Failed(_) => true,
-        ActionEnd::Skipped(reason) => reason == "ResourceNotFound",
+        ActionEnd::Executed | ActionEnd::ResourceNotFound | ActionEnd::Failed(_) => true,
+        ActionEnd::Skipped(_) => false,
     }
 }
 
-fn precondition(result: &PreconditionResult) -> PreconditionTrace {
+fn captures(result: &PreconditionResult) -> Vec<CaptureTrace> {
     let captures = result.captures.iter();
-    let captures = captures.map(|(name, value)| CaptureTrace { name: name.clone(), value: with_integers(value) });
-    PreconditionTrace { captures: captures.collect(), ..PreconditionTrace::of(result) }
+    captures.map(|(name, value)| CaptureTrace { name: name.clone(), value: with_integers(value) }).collect()
 }
 
 /// The value with whole numbers as integers. Variables hold every JSON number as a double, which Go prints as
@@ -282,16 +294,16 @@ fn log_line(line: &LogRecord) -> LogTrace {
         Ok(text) => (text.clone(), None),
         Err(cause) => (String::new(), Some(cause.clone())),
     };
-    LogTrace { phase: line.phase.as_str(), step: line.step.clone(), level: line.level.as_str(), message, error }
+    LogTrace { phase: line.phase, step: line.step.clone(), level: line.level.as_str(), message, error }
 }
 
 fn operation(operation: &Operation) -> OperationTrace {
     OperationTrace {
-        operation: operation.verb.as_str(),
+        operation: operation.verb,
         kind: operation.kind.clone(),
         namespace: operation.namespace.clone(),
         name: operation.name.clone(),
-        result: operation.result.map(|result| result.as_str()),
+        result: operation.result,
     }
 }
 

@@ -200,7 +200,7 @@ proptest! {
         variables.push(("stage", world.stage.map_or(Value::Null, Value::from)));
         let pass = pass_of(&task, &mut world.store(&shape), world.stamp.clone(), &variables);
         for (outcome, reach) in pass.outcomes.iter().zip(reach(&task)) {
-            let decision = (outcome.decision.kind(), outcome.decision.reason());
+            let decision = (outcome.decision.kind().as_str(), outcome.decision.reason());
             let is_listed = |reached: &&Reached| reached.row == outcome.row && reached.decisions.contains(&decision);
             prop_assert!(
                 reach.rows.iter().any(|reached| is_listed(&reached)),
@@ -245,5 +245,5 @@ fn check_lists_a_failed_disowning_by_its_decision() {
     let failed = pass_of(&task, &mut store, stamp, &[("disowning", json!(true))]);
     let decision = &failed.outcomes[0].decision;
     assert_eq!(failed.result().2, "failed");
-    assert!(reached.decisions.contains(&(decision.kind(), decision.reason())), "{reached:?}");
+    assert!(reached.decisions.contains(&(decision.kind().as_str(), decision.reason())), "{reached:?}");
 }

@@ -118,7 +118,7 @@ impl Pass {
     pub fn results(&self) -> Vec<(&str, &str, &str, &str)> {
         let row_of = |outcome: &'_ Outcome| {
             let reason = outcome.failure().map_or_else(|| outcome.decision.reason(), |failure| failure.reason.as_str());
-            (outcome.decision.kind(), reason, outcome.result.as_str(), outcome.row.number())
+            (outcome.decision.kind().as_str(), reason, outcome.result.as_str(), outcome.row.number())
         };
         self.outcomes.iter().map(row_of).collect()
     }

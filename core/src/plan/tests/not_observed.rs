@@ -70,7 +70,7 @@ fn pass(task: &Task, object: Value) -> (Outcome, Option<Command>) {
 
 /// Decision, reason, and whether the report says that something is unobserved.
 fn told((outcome, _): &(Outcome, Option<Command>)) -> (&'static str, &'static str, bool) {
-    (outcome.decision.kind(), outcome.decision.reason(), outcome.unobserved.is_some())
+    (outcome.decision.kind().as_str(), outcome.decision.reason(), outcome.unobserved.is_some())
 }
 
 #[test]

@@ -168,7 +168,7 @@ fn sends(decision: &Decision) -> Option<&'static str> {
         | Decision::Recreate { .. }
         | Decision::Disown(_)
         | Decision::Resend(_)
-        | Decision::Delete => Some(decision.kind()),
+        | Decision::Delete => Some(decision.kind().as_str()),
     }
 }
 
