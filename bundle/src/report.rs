@@ -243,7 +243,8 @@ impl ObjectReport {
     }
 
     /// Whether the object is ready, or has served.
-    fn is_ready(&self) -> bool {
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
         let has_served = matches!(self.verdict, Some((_, Decision::Skip(SkipReason::Completed))));
         has_served || self.judgement.as_ref().is_some_and(|judgement| judgement.readiness == Readiness::Ready)
     }

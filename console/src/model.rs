@@ -408,6 +408,10 @@ pub struct Decision {
     /// The condition of that row.
     #[serde(default)]
     pub condition: String,
+    /// Whether the objects are as the task wants them, or on their way out of it; none if an older adapter does not say.
+    pub settled: Option<bool>,
+    /// Whether the objects may not have been written yet; none if an older adapter does not say.
+    pub unwritten: Option<bool>,
     /// What would have to differ for another decision.
     pub otherwise: Option<String>,
     /// The gates that were evaluated, in order.
@@ -482,6 +486,8 @@ pub struct Member {
     /// Whether it is ready.
     #[serde(default)]
     pub readiness: String,
+    /// Whether it is ready, or has served and may be gone; none if an older adapter does not say.
+    pub ready: Option<bool>,
     /// Why it is not ready, or why it failed.
     #[serde(default)]
     pub why: String,

@@ -8,6 +8,7 @@
 //! API does not say which other adapters it requires, but the exporter does of resources that are stuck.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -98,11 +99,35 @@ pub struct Verdict {
     pub waits: Vec<Wait>,
 }
 
+/// What a resource waits on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum On {
+    /// An adapter, by its name.
+    Adapter(String),
+    /// The resources that are part of it.
+    Children {
+        /// The kind and the name of one of them.
+        first: String,
+        /// How many others there are.
+        others: u64,
+    },
+}
+
+impl fmt::Display for On {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Adapter(name) => write!(f, "adapter {name}"),
+            Self::Children { first, others: 0 } => f.write_str(first),
+            Self::Children { first, others } => write!(f, "{first} and {others} more"),
+        }
+    }
+}
+
 /// Something that a resource waits on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wait {
-    /// What it waits on, such as `adapter dns`.
-    pub on: String,
+    /// What it waits on.
+    pub on: On,
     /// How things stand with it.
     pub tone: Tone,
     /// What is the matter, as a sentence.
@@ -186,7 +211,7 @@ fn worst(facts: &Facts<'_>, waits: &[Wait]) -> Tone {
 }
 
 fn names(waits: &[Wait]) -> String {
-    waits.iter().map(|wait| wait.on.as_str()).collect::<Vec<_>>().join(" and ")
+    waits.iter().map(|wait| wait.on.to_string()).collect::<Vec<_>>().join(" and ")
 }
 
 fn said(condition: &Condition) -> Vec<String> {
@@ -278,7 +303,7 @@ fn doing(facts: &Facts<'_>, adapter: &str, report: Option<&Report>, known: Optio
     let generation = facts.resource.generation;
     let last = known.and_then(Known::last);
     let wait = |tone, what: String| Wait {
-        on: format!("adapter {adapter}"),
+        on: On::Adapter(adapter.to_owned()),
         tone,
         what,
         whose: String::new(),
@@ -345,7 +370,7 @@ fn failed(facts: &Facts<'_>, adapter: &str, pass: &Pass, again: bool) -> Wait {
         "The adapter tries again with the next event, within seconds; nothing has to be started again.".to_owned(),
     );
     Wait {
-        on: format!("adapter {adapter}"),
+        on: On::Adapter(adapter.to_owned()),
         tone: if is_bad { Tone::Bad } else { Tone::Busy },
         what: format!("{last} failed{}.", failure.phase),
         whose: if is_bad { failure.whose.to_owned() } else { String::new() },
@@ -416,11 +441,12 @@ fn unfinished(facts: &Facts<'_>, report: &Report, last: Option<&Pass>, wait: imp
     found
 }
 
-/// The objects that a pass left on the cluster, in the order of the task; without those that an entry may not have written yet.
+/// The objects that a pass left on the cluster, in the order of the task; without those that an entry may not have written yet, which
+/// are all those of an adapter that does not say so.
 fn objects(pass: &Pass) -> Vec<&Effect> {
     let is_early = |name: &str| {
         let decision = pass.decisions.iter().find(|decision| decision.resource == name);
-        decision.is_some_and(|it| matches!(it.reason.as_str(), "WhenFalse" | "CreateGateFalse" | "EarlierFailure"))
+        decision.is_some_and(|decision| decision.unwritten != Some(false))
     };
     let stays = |effect: &&Effect| {
         let is_gone = ["deleted", "deleting"].contains(&effect.result.as_str());
@@ -449,15 +475,9 @@ const MOST_OBJECTS: usize = 3;
 
 /// What would change the decisions of a pass; entries for which the same would are named together.
 fn helps(pass: &Pass) -> Vec<String> {
-    // What is on its way out, or out, is not what a resource waits on; nor is what is as it was applied.
-    let is_over = |reason: &str| {
-        matches!(
-            reason,
-            "AlreadyAbsent" | "Deleting" | "DeleteGateHolds" | "Disowned" | "OrphanGateHolds" | "SameGeneration"
-        )
-    };
     let mut entries: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for decision in pass.decisions.iter().filter(|decision| !is_over(&decision.reason)) {
+    // Where an older adapter does not say whether anybody waits for another decision, to say nothing misleads nobody.
+    for decision in pass.decisions.iter().filter(|decision| decision.settled == Some(false)) {
         if let Some(otherwise) = decision.otherwise.as_deref().filter(|text| !text.is_empty()) {
             entries.entry(otherwise).or_default().push(&decision.resource);
         }
@@ -473,9 +493,8 @@ fn helps(pass: &Pass) -> Vec<String> {
 fn children(facts: &Facts<'_>) -> Option<Wait> {
     let List { items, total, .. } = facts.children?;
     let Resource { kind, name, .. } = items.first()?;
-    let rest = if *total > 1 { format!(" and {} more", total - 1) } else { String::new() };
     Some(Wait {
-        on: format!("{kind} {name}{rest}"),
+        on: On::Children { first: format!("{kind} {name}"), others: total.saturating_sub(1) },
         tone: Tone::Busy,
         what: "It goes after what is part of it.".to_owned(),
         whose: String::new(),

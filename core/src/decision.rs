@@ -238,12 +238,10 @@ impl Decision {
         }
     }
 
-    /// Returns every pair of a decision's kind and reason, so that the metrics can create a counter at zero for
-    /// each.
-    #[must_use]
-    pub fn labels() -> Vec<(&'static str, &'static str)> {
+    /// A decision of each kind and reason, but for failures.
+    fn each() -> [Self; 27] {
         let none = Generation(0);
-        let decisions = [
+        [
             Self::Create,
             Self::CreateVersion(VersionReason::NewName),
             Self::CreateVersion(VersionReason::RecreateGateHolds),
@@ -271,9 +269,16 @@ impl Decision {
             Self::Skip(SkipReason::StaleEvent { live: none, desired: none }),
             Self::Skip(SkipReason::SameGeneration(none)),
             Self::Skip(SkipReason::EarlierFailure),
-        ];
+        ]
+    }
+
+    /// Returns every pair of a decision's kind and reason, so that the metrics can create a counter at zero for
+    /// each.
+    #[must_use]
+    pub fn labels() -> Vec<(&'static str, &'static str)> {
         let failures = FailReason::ALL.map(|reason| ("fail", reason.as_str()));
-        decisions.iter().map(|decision| (decision.kind().as_str(), decision.reason())).chain(failures).collect()
+        let labels = Self::each().map(|decision| (decision.kind().as_str(), decision.reason()));
+        labels.into_iter().chain(failures).collect()
     }
 
     /// The reason of the decision as a sentence, for logs and traces.
@@ -340,5 +345,29 @@ impl SkipReason {
             Self::SameGeneration(_) => "SameGeneration",
             Self::EarlierFailure => "EarlierFailure",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decision_says_what_a_reader_of_its_pass_has_to_know() {
+        let of = |holds: fn(&Decision) -> bool| -> Vec<&str> {
+            Decision::each().iter().filter(|decision| holds(decision)).map(Decision::reason).collect()
+        };
+        let settled = [
+            "OrphanGateHolds",
+            "Disowned",
+            "DeleteGateHolds",
+            "Deleting",
+            "Disowned",
+            "AlreadyAbsent",
+            "SameGeneration",
+        ];
+        assert_eq!(of(Decision::is_settled), settled);
+        assert_eq!(of(Decision::is_before_writing), ["WhenFalse", "CreateGateFalse", "EarlierFailure"]);
+        assert_eq!(of(Decision::is_held_by_a_gate), ["WhenFalse", "CreateGateFalse", "ApplyGateFalse"]);
     }
 }

@@ -405,6 +405,8 @@ async fn kept_pass_tells_what_the_log_tells() {
             ("/resources/0/name", json!("space")),
             ("/resources/0/result", json!(result)),
             ("/decisions/0/decision", json!(decision)),
+            ("/decisions/0/settled", json!(false)),
+            ("/decisions/0/unwritten", json!(false)),
             ("/decisions/0/gates/0/gate", json!("create")),
             ("/decisions/0/gates/0/answer", json!(answer)),
             ("/decisions/0/gates/0/expression", json!("event.generation == 3")),
@@ -413,7 +415,9 @@ async fn kept_pass_tells_what_the_log_tells() {
         ]
     };
     type Case = (&'static str, Value, Vec<(&'static str, u16, Value)>, &'static str, Vec<(&'static str, Value)>);
-    let cases: [Case; 5] = [
+    let closed = [("/decisions/0/settled", json!(false)), ("/decisions/0/unwritten", json!(true))];
+    let cases: [Case; 6] = [
+        ("a gate that does not hold", with("event.generation == 4"), vec![], "success", closed.to_vec()),
         ("a creation", with("event.generation == 3"), vec![], "success", decision("created", "create", "holds")),
         (
             "a gate that fails",

@@ -52,6 +52,19 @@ pub struct Account {
 }
 
 impl Account {
+    /// Says of each decision and of each object what the console needs to judge it without the words for reasons.
+    pub fn with_flags(mut self, report: &PassReport) -> Self {
+        for (decision, outcome) in self.decisions.iter_mut().zip(&report.outcomes) {
+            decision.settled = Some(outcome.decision.is_settled());
+            decision.unwritten = Some(outcome.decision.is_before_writing());
+            let members = outcome.bundle.iter().flat_map(|bundle| bundle.in_steps());
+            for (object, member) in decision.objects.iter_mut().zip(members) {
+                object.ready = Some(member.is_ready());
+            }
+        }
+        self
+    }
+
     /// The account of a pass of `task`.
     #[must_use]
     pub fn of(report: &PassReport, task: &Task) -> Self {
@@ -279,6 +292,9 @@ pub struct MemberTrace {
     pub drift: Vec<String>,
     /// Whether the object is ready.
     pub readiness: &'static str,
+    /// Whether it is ready, or has served and may be gone. Traces do not say it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ready: Option<bool>,
     /// Why it is not ready, or why it failed; empty if there is nothing to say.
     pub why: String,
 }
@@ -297,6 +313,7 @@ impl MemberTrace {
             effect: member.effect.clone(),
             drift: member.effect.drift().unwrap_or_default().to_vec(),
             readiness,
+            ready: None,
             why: failure.unwrap_or_else(|| why.to_owned()),
         }
     }

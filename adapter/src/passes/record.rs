@@ -57,11 +57,6 @@ struct EventTrace {
 impl Record {
     pub(super) fn of(ended: &Ended<'_>) -> Self {
         let Ended { event, now, took, trace_id, task, report } = ended;
-        let mut account = Account::of(report, task);
-        for (decision, outcome) in account.decisions.iter_mut().zip(&report.outcomes) {
-            decision.settled = Some(outcome.decision.is_settled());
-            decision.unwritten = Some(outcome.decision.is_before_writing());
-        }
         Self {
             time: *now,
             duration_seconds: took.as_secs_f64(),
@@ -78,7 +73,7 @@ impl Record {
                 Some(Verdict::NotMet(reason)) => Some(reason.clone()),
                 Some(Verdict::Met | Verdict::Failed(_) | Verdict::ResourceNotFound(_)) | None => None,
             },
-            account,
+            account: Account::of(report, task).with_flags(report),
             cut: Vec::new(),
         }
     }
@@ -181,6 +176,7 @@ mod tests {
             row: "1",
             effect,
             drift: Vec::new(),
+            ready: Some(true),
             readiness: "Current",
             why: String::new(),
         }

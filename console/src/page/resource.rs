@@ -13,7 +13,7 @@ use crate::model::{
     Totals,
 };
 use crate::source::{Away, Replica};
-use crate::why::{Facts, Known, Tone, Verdict, judge};
+use crate::why::{Facts, Known, On, Tone, Verdict, judge};
 
 /// The bytes of the decisions of one adapter, and of all; of the objects of one bundle; of the reports, of the conditions, and of the
 /// timeline. A page has less than 100 kB.
@@ -184,7 +184,8 @@ impl Details<'_> {
 
     /// The last decisions of each adapter, first of those that the resource waits on.
     fn decisions(&self, passes: &[(&str, Vec<&Pass>)], verdict: &Verdict, moment: Moment) -> Markup {
-        let is_awaited = |adapter: &str| verdict.waits.iter().any(|wait| wait.on == format!("adapter {adapter}"));
+        let is_awaited =
+            |adapter: &str| verdict.waits.iter().any(|wait| matches!(&wait.on, On::Adapter(name) if name == adapter));
         let (awaited, others): (Vec<_>, Vec<_>) = passes.iter().partition(|(adapter, _)| is_awaited(adapter));
         let mut parts = Vec::new();
         let mut room = OF_ADAPTERS;
@@ -351,7 +352,7 @@ fn headline(verdict: &Verdict) -> Markup {
             p.headline { (mark(verdict.tone, verdict.word)) " " (cut_to(&verdict.headline, HEADLINE)) "." }
             @for wait in verdict.waits.iter().take(FEW) {
                 article {
-                    h2 { (mark(wait.tone, &wait.on)) }
+                    h2 { (mark(wait.tone, &wait.on.to_string())) }
                     p { (prose(&wait.what)) }
                     @for said in wait.said.iter().take(3) { blockquote { (cut_to(said, 500)) } }
                     @if !wait.whose.is_empty() { p { strong { "Whose part: " } (wait.whose) } }
@@ -414,10 +415,9 @@ fn members(adapter: &str, decision: &Decision) -> Markup {
     if decision.objects.is_empty() {
         return html! {};
     }
-    // An object that served once, and is gone, is as it should be.
+    // An older adapter does not say whether an object that is gone has served.
     let is_fine = |member: &Member| {
-        let is_ready = member.readiness.eq_ignore_ascii_case("ready") || member.decision.contains("Completed");
-        is_ready && member.effect != "failed"
+        member.ready.unwrap_or_else(|| member.readiness.eq_ignore_ascii_case("ready")) && member.effect != "failed"
     };
     let (fine, others): (Vec<&Member>, Vec<&Member>) = decision.objects.iter().partition(|member| is_fine(member));
     let (ready, all) = (fine.len(), decision.objects.len());

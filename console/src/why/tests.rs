@@ -33,7 +33,7 @@ fn report(adapter: &str, generation: i64, status: &str) -> Value {
 fn pass(status: &str, changes: Value) -> Value {
     let mut pass = json!({
         "time": "2026-01-01T11:59:30Z", "status": status, "event": {"resourceId": "c1", "generation": 2},
-        "decisions": [{"resource": "job", "decision": "skip", "reason": "SameGeneration", "otherwise": "the event has to be about another generation"}],
+        "decisions": [{"resource": "job", "decision": "skip", "reason": "SameGeneration", "settled": true, "unwritten": false, "otherwise": "the event has to be about another generation"}],
     });
     pass.as_object_mut().unwrap().extend(changes.as_object().unwrap().clone());
     pass
@@ -156,10 +156,42 @@ fn verdict_says_what_is_wrong_whose_part_it_is_and_what_helps() {
                     "success",
                     json!({
                         "resources": two_jobs(),
-                        "decisions": [{"resource": "later", "decision": "skip", "reason": "WhenFalse"}],
+                        "decisions": [{"resource": "later", "decision": "skip", "reason": "WhenFalse", "settled": false, "unwritten": true, "otherwise": "`when` has to hold"}],
                     }),
                 )),
                 stuck: true,
+                ..Story::default()
+            },
+        ),
+        (
+            "stuck: the workload of an older adapter fails",
+            Story {
+                pass: Some(pass(
+                    "success",
+                    json!({
+                        "resources": two_jobs(),
+                        "decisions": [
+                            {"resource": "job", "decision": "update", "reason": "GenerationChanged", "otherwise": "the event has to be about it"},
+                            {"resource": "later", "decision": "skip", "reason": "WhenFalse", "otherwise": "`when` has to hold"},
+                        ],
+                    }),
+                )),
+                stuck: true,
+                ..Story::default()
+            },
+        ),
+        (
+            "an adapter at work, with a gate that does not hold",
+            Story {
+                pass: Some(pass(
+                    "success",
+                    json!({
+                        "decisions": [
+                            {"resource": "job", "settled": true, "unwritten": false, "otherwise": "the event has to be about another generation"},
+                            {"resource": "later", "settled": false, "unwritten": true, "otherwise": "`when` has to hold"},
+                        ],
+                    }),
+                )),
                 ..Story::default()
             },
         ),
@@ -235,7 +267,7 @@ fn verdict_says_what_is_wrong_whose_part_it_is_and_what_helps() {
                 pass: Some(pass(
                     "failed",
                     json!({
-                        "errors": {"resources": "no value"}, "decisions": [{"resource": "job", "decision": "fail", "reason": "RenderFailed"}],
+                        "errors": {"resources": "no value"}, "decisions": [{"resource": "job", "decision": "fail", "reason": "RenderFailed", "settled": false, "unwritten": false}],
                     }),
                 )),
                 failed_before: true,

@@ -28,6 +28,20 @@ async fn page_says_why_a_precondition_is_not_met() {
 }
 
 #[tokio::test]
+async fn object_that_has_served_counts_as_ready() {
+    let served = json!({"object": "Job.batch n/migrate", "decision": "skip: it has served", "effect": "none", "readiness": "Absent"});
+    let cases = [("as the adapter says", json!(true), 2), ("an older adapter says nothing", Value::Null, 1)];
+    for (name, ready, expected) in cases {
+        let mut served = served.clone();
+        served["ready"] = ready;
+        let other = json!({"object": "ConfigMap n/a", "effect": "created", "readiness": "Ready"});
+        let decision = json!({"resource": "website", "decision": "skip", "objects": [served, other]});
+        let page = beside_pass(json!({"decisions": [decision]})).await.page(PAGES[1]).await;
+        assert!(page.contains(&format!("{expected} of 2 objects are ready")), "{name}: {page}");
+    }
+}
+
+#[tokio::test]
 async fn page_without_an_exporter_says_that_stuck_is_not_judged() {
     let sentences =
         ["What is stuck is not known: no <code>exporter</code>", "Whether this takes too long is not judged"];
