@@ -45,6 +45,7 @@ impl<P: Provider> Server<'_, P> {
         match request.method.as_str() {
             "get_provider_info" => {
                 let mut info = info;
+                info.capabilities.retain(|capability| *capability != Capability::Stream);
                 info.capabilities.push(Capability::Stream);
                 raw(&info)
             }

@@ -134,6 +134,8 @@ fn destroy_that_leaves_something_is_an_error() {
         let answer = ask("destroy", &params(does, &state(&["a", "b"])));
         assert_eq!(answer["error"]["message"], message);
         assert_eq!(statuses(&answer["error"]["data"]["adapter_state"]), entries);
+        let partial = ask("destroy", &with(params(does, &state(&["a", "b"])), "partial"));
+        assert_eq!((&partial["result"]["status"], &partial["result"]["error"]), (&json!("failed"), &json!(message)));
         let rest = answer["error"]["data"]["adapter_state"].as_str().unwrap();
         assert_eq!(ask("destroy", &params("work", rest))["result"]["status"], "destroyed");
     }
