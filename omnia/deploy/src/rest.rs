@@ -85,7 +85,7 @@ pub struct Workspace {
 /// An answer, whatever its status.
 struct Answer {
     status: StatusCode,
-    is_json: bool,
+    is_page: bool,
     body: String,
 }
 
@@ -285,14 +285,14 @@ async fn probe(server: Server, endpoint: &str, name: &str) -> Result<Workspace, 
     let mut asked = Vec::new();
     for (surface, health, base) in healths {
         let answer = server.call(Method::GET, &health, None).await?;
-        if answer.status.is_success() && answer.is_json {
+        if answer.status.is_success() && !answer.is_page {
             return Ok(Workspace { server, base, surface });
         }
         let is_another_api = answer.status.is_success() || matches!(answer.status.as_u16(), 404 | 405);
         if !is_another_api {
             return Err(answer.refusal());
         }
-        let what = if answer.status.is_success() { "no JSON".to_owned() } else { answer.status.as_u16().to_string() };
+        let what = if answer.status.is_success() { "a page".to_owned() } else { answer.status.as_u16().to_string() };
         asked.push(format!("{} answered {what}", health.trim_start_matches(endpoint)));
     }
     Err(Failure::Unexpected(format!(
@@ -325,8 +325,8 @@ impl Server {
             let response = request.send().await.map_err(unreachable)?;
             let status = response.status();
             let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-            let is_json = kind.starts_with("application/json");
-            Ok(Answer { status, is_json, body: read(response).await? })
+            let is_page = kind.starts_with("text/html");
+            Ok(Answer { status, is_page, body: read(response).await? })
         };
         tokio::time::timeout(TIMEOUT, answer).await.unwrap_or(Err(Failure::TimedOut(TIMEOUT)))
     }

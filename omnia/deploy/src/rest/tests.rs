@@ -66,6 +66,7 @@ async fn probe_finds_out_which_api_the_server_has() {
         ("the designed API", vec![ok()], Ok(Surface::Versioned), vec![v1]),
         ("today's API", vec![status(404), ok()], Ok(Surface::Current), vec![v1, current]),
         ("today's API behind a console", vec![page(), ok()], Ok(Surface::Current), vec![v1, current]),
+        ("an API whose health is a word", vec![Response::new(Body::from("ok"))], Ok(Surface::Versioned), vec![v1]),
         ("a bad token", vec![status(401)], Err(Category::Permission), vec![v1]),
         ("a broken server", vec![status(503)], Err(Category::Network), vec![v1]),
         ("another server", vec![status(404), page()], Err(Category::Resource), vec![v1, current]),
@@ -80,7 +81,7 @@ async fn probe_finds_out_which_api_the_server_has() {
     let server = Scripted::start([status(404), page()]).await.unwrap();
     assert_eq!(
         connect(&server).await.unwrap_err().to_string(),
-        "the server has neither of Omnia's APIs: /api/v1/workspaces/team/health answered 404, /api/health answered no JSON; check \
+        "the server has neither of Omnia's APIs: /api/v1/workspaces/team/health answered 404, /api/health answered a page; check \
          api_endpoint"
     );
 }
