@@ -1,7 +1,7 @@
 //! A small deploy adapter for tests: deploys packs as files into a directory.
 //!
 //! It is a whole adapter, and does what is right with all that the conformance program plays. So it shows that the rows can be
-//! passed, and, with a [sabotage](sabotage), that each row finds what it is for.
+//! passed, and, with a sabotage, that each row finds what it is for.
 //!
 //! | module | idea |
 //! | --- | --- |

@@ -1,6 +1,6 @@
 //! The scenarios, by name.
 //!
-//! In: a stage. Out: what was seen. A row ends early with an [`End`]: the adapter failed it, or the profile cannot play it.
+//! In: a stage. Out: what was seen. A row ends early with an `End`: the adapter failed it, or the profile cannot play it.
 
 mod calls;
 mod faults;

@@ -1,6 +1,6 @@
 //! An error that names the operation, the resource, the category and the cure.
 //!
-//! The client shows only the text of an error, so the text has everything; programs read [`Entry`] in the error's data.
+//! The client shows only the text of an error, so the text has everything; programs read the error's data.
 
 use std::error::Error;
 use std::fmt;

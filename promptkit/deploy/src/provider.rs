@@ -55,7 +55,7 @@ pub struct Status {
     pub links: Vec<Link>,
 }
 
-/// A deploy adapter. Calls come one at a time.
+/// A deploy adapter. Calls come one at a time. A call that blocks its thread cannot be ended by a signal: it awaits instead.
 pub trait Provider: Sync {
     /// The configuration as the provider uses it.
     type Config: Sync;

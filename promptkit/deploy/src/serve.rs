@@ -6,6 +6,7 @@
 //!
 //! A thread reads, because a read from standard input cannot be cancelled; the program ends while that thread still waits.
 
+use std::future::Future;
 use std::io::{self, BufReader, Read, Write};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -26,13 +27,19 @@ pub const GRACE: Duration = Duration::from_millis(3_500);
 
 /// Serves standard input and output, and returns the program's exit code. This is all that a provider's `main` does.
 pub fn run<P: Provider>(provider: &P) -> ExitCode {
-    let served = tokio::runtime::Builder::new_current_thread().enable_all().build().and_then(|runtime| {
-        runtime.block_on(async {
-            let stop = stop_at_signals()?;
-            serve(provider, io::stdin(), io::stdout(), &stop).await
-        })
+    let served = on_a_runtime(async {
+        let stop = stop_at_signals()?;
+        serve(provider, io::stdin(), io::stdout(), &stop).await
     });
     if served.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Runs a future, and leaves behind what still blocks a thread, such as the look-up of a name: the client waits for the exit.
+fn on_a_runtime(serving: impl Future<Output = io::Result<()>>) -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let served = runtime.block_on(serving);
+    runtime.shutdown_background();
+    served
 }
 
 /// Serves an input and an output until the input ends or `stop` is cancelled.
@@ -103,4 +110,28 @@ fn stop_at_signals() -> io::Result<CancellationToken> {
         cancelled.cancel();
     });
     Ok(stop)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+    use std::time::Instant;
+
+    use super::*;
+
+    #[test]
+    fn exit_does_not_wait_for_a_thread_that_blocks() {
+        let (sender, receiver) = channel::<()>();
+        let (done, is_done) = channel();
+        std::thread::spawn(move || {
+            let served = on_a_runtime(async {
+                tokio::task::spawn_blocking(move || receiver.recv());
+                Ok(())
+            });
+            done.send(served.is_ok())
+        });
+        let started = Instant::now();
+        assert_eq!(is_done.recv_timeout(Duration::from_secs(20)), Ok(true), "after {:?}", started.elapsed());
+        drop(sender);
+    }
 }
