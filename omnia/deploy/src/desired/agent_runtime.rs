@@ -1,12 +1,15 @@
 //! The `AgentRuntime`, which runs an agent.
 //!
-//! In: an agent, its providers, its tools, and how it runs. Out: the spec for each target. Fails never.
+//! In: an agent, its providers, its tools, and how it runs. Out: the spec for each target. Fails: in Kubernetes, if the runtime's
+//! Service could not have its name.
 
 use serde_json::{Map, Value, json};
 
 use super::{Making, Surface, filled, present};
 use crate::names::Agent;
 
+/// The most characters of a Service's name, and of a label with it.
+const SERVICE_LIMIT: usize = 63;
 /// The environment variable that tells a runtime which prompt it serves.
 const PROMPT_NAME: &str = "OMNIA_PROMPT_NAME";
 
@@ -57,6 +60,7 @@ fn current(making: &Making<'_>, agent: &Agent) -> Map<String, Value> {
 
 fn cluster(making: &Making<'_>, agent: &Agent) -> Map<String, Value> {
     let config = making.inputs.config;
+    refuse_name_of_no_service(making, agent);
     // A runtime without a provider guesses one from the keys that it finds: the first is what other targets call primary.
     let provider = config.provider_of(agent.member.as_deref()).or_else(|| config.providers.first());
     present([
@@ -66,6 +70,22 @@ fn cluster(making: &Making<'_>, agent: &Agent) -> Map<String, Value> {
         ("runtime", runtime(making, agent)),
         ("toolRegistryRef", making.registry().map(|name| json!({ "name": name }))),
     ])
+}
+
+/// The controller names a runtime's Service after it: with a name that no Service takes, the runtime would never be ready.
+fn refuse_name_of_no_service(making: &Making<'_>, agent: &Agent) {
+    let name = &agent.runtime;
+    if name.len() <= SERVICE_LIMIT && name.starts_with(|c: char| c.is_ascii_lowercase()) && !name.contains('.') {
+        return;
+    }
+    let null = Value::Null;
+    let root = making.of_pack.root(&null);
+    let place = match &agent.member {
+        Some(member) => root.key("agents").key("members").key(member),
+        None => root.key("id"),
+    };
+    let cure = format!("write at most {SERVICE_LIMIT} characters, a letter first, and no dot");
+    place.refuse(format!("`{name}` would be no name of the runtime's Service"), cure);
 }
 
 fn requests(making: &Making<'_>) -> Option<Value> {

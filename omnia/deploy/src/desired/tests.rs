@@ -314,6 +314,22 @@ fn what_a_target_refuses_is_refused_before_it() {
             "pack: version: `1` is not a semantic version",
         ),
         (
+            "a long id",
+            Cluster,
+            json!({ "id": "a".repeat(64), "version": "1.0.0" }),
+            json!({}),
+            json!({}),
+            "would be no name of the runtime's Service",
+        ),
+        (
+            "a digit first",
+            Cluster,
+            json!({ "id": "p", "version": "1.0.0", "agents": { "members": { "2a": {} } } }),
+            json!({}),
+            json!({}),
+            "pack: agents.members.2a: `2a` would be no name of the runtime's Service",
+        ),
+        (
             "who may call",
             Cluster,
             tools(json!({})),
