@@ -43,7 +43,7 @@ fn decision(entry: &Value, live: Option<Value>) -> String {
         }
     };
     match step.map(|step| step.purpose) {
-        Some(Purpose::Decided(decision)) => decision.kind().to_owned(),
+        Some(Purpose::Decided(decision)) => decision.kind().as_str().to_owned(),
         Some(Purpose::Prune) => "prune".to_owned(),
         None => match planner.outcomes()[0].failure() {
             Some(failure) => format!("{}: {}", failure.reason.as_str(), failure.message),
