@@ -4,13 +4,14 @@
 //! sweeper. Nothing here knows tasks, expressions or events, and nothing does I/O.
 //!
 //! ```text
-//! id · destination ─▶ object_ref · identity ─▶ observation ─▶ write ─▶ failure
+//! id · destination ─▶ object_ref · identity ─▶ observation ─▶ write ─▶ failure · fence
 //! keys · labels · proof ─▶ stamp            kinds            readiness
 //! ```
 
 pub mod contents;
 pub mod destination;
 pub mod failure;
+pub mod fence;
 pub mod id;
 pub mod identity;
 pub mod inspection;

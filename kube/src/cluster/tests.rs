@@ -17,8 +17,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
 use super::*;
+use crate::Fence;
 use crate::connect;
-use crate::fence::Fence;
 
 type Answers = dyn Fn(&str) -> (u16, Value) + Send + Sync;
 

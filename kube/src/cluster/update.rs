@@ -22,8 +22,8 @@ use lifecycle_objects::write::{UpdateMode, WriteError, WriteErrorKind};
 use serde_json::{Value, json};
 
 use super::Cluster;
+use crate::Fence;
 use crate::call::{Call, Verb};
-use crate::fence::Fence;
 use crate::managed_fields::unpack;
 use crate::migration::{self, Takeover};
 use crate::overlay::{self, Owners, overlay};

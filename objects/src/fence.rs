@@ -4,8 +4,8 @@
 //! In: a fence with a manifest, a merge patch or a deletion's options. Out: the body of the request. Fails: a
 //! message, if the fence has no UID or the body contradicts it. Pure.
 
-use lifecycle_objects::object_ref::ObjectRef;
-use lifecycle_objects::write::PropagationPolicy;
+use crate::object_ref::ObjectRef;
+use crate::write::{PropagationPolicy, Target};
 use serde_json::{Map, Value, json};
 
 /// The UID, and usually the resource version, that the live object must have for a write to succeed. So no
@@ -50,7 +50,7 @@ impl<'a> Fence<'a> {
     /// # Errors
     ///
     /// The fence has no UID, or the manifest has no metadata.
-    pub(crate) fn in_manifest(&self, manifest: &Value) -> Result<Value, String> {
+    pub fn in_manifest(&self, manifest: &Value) -> Result<Value, String> {
         let uid = self.checked_uid()?;
         let mut fenced = manifest.clone();
         let Some(metadata) = fenced.get_mut("metadata").and_then(Value::as_object_mut) else {
@@ -98,7 +98,11 @@ impl<'a> Fence<'a> {
     }
 
     /// Builds the `DeleteOptions` of a deletion, with the fence as preconditions.
-    pub(crate) fn in_delete_options(&self, propagation: PropagationPolicy) -> Result<Value, String> {
+    ///
+    /// # Errors
+    ///
+    /// The fence has no UID.
+    pub fn in_delete_options(&self, propagation: PropagationPolicy) -> Result<Value, String> {
         let propagation = match propagation {
             PropagationPolicy::Background => "Background",
             PropagationPolicy::Foreground => "Foreground",
@@ -117,7 +121,11 @@ impl<'a> Fence<'a> {
     }
 
     /// Builds the `test` operations of a JSON patch (RFC 6902); the server refuses the patch if one of them fails.
-    pub(crate) fn in_json_patch(&self) -> Result<Vec<Value>, String> {
+    ///
+    /// # Errors
+    ///
+    /// The fence has no UID.
+    pub fn in_json_patch(&self) -> Result<Vec<Value>, String> {
         let mut tests = vec![test("/metadata/uid", self.checked_uid()?)];
         if let Some(version) = self.resource_version {
             tests.push(test("/metadata/resourceVersion", version));
@@ -130,6 +138,12 @@ impl<'a> Fence<'a> {
             return Err("the UID is missing: without it the write could reach another object".to_owned());
         }
         Ok(self.uid)
+    }
+}
+
+impl<'a> From<&'a Target> for Fence<'a> {
+    fn from(target: &'a Target) -> Self {
+        Self::new(&target.uid, &target.resource_version)
     }
 }
 
@@ -149,7 +163,7 @@ fn unchanged(fields: &Map<String, Value>, place: &str, key: &str, live: Option<&
 
 #[cfg(test)]
 mod tests {
-    use lifecycle_objects::id::GroupVersionKind;
+    use crate::id::GroupVersionKind;
 
     use super::*;
 
