@@ -28,10 +28,12 @@ use serde_json::{Map, Value, json};
 
 use crate::call::{CallObserver, Watch};
 use crate::event::{self, Action, Write};
+use crate::fence::fence;
 use crate::grpc::{self, Publisher};
 use crate::identity::{id_of, resource_id};
 use crate::limits;
-use crate::refusal::{Refusal, is_unknown_consumer};
+use crate::place::Place;
+use crate::refusal::Refusal;
 use crate::rest::{self, PAGE, Page, Reader};
 use crate::search::Search;
 use crate::tls::Files;
@@ -82,34 +84,6 @@ struct Inner {
 impl fmt::Debug for Maestro {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Maestro").field("source", &self.inner.source).finish_non_exhaustive()
-    }
-}
-
-/// A work's place: the parts that errors and events name.
-#[derive(Clone, Copy)]
-pub(crate) struct Place<'a> {
-    pub(crate) verb: &'static str,
-    pub(crate) consumer: &'a str,
-    pub(crate) name: &'a str,
-}
-
-impl Place<'_> {
-    pub(crate) fn error(&self, kind: WriteErrorKind, message: impl Into<String>) -> WriteError {
-        WriteError { kind, call: self.to_string(), status: None, message: message.into() }
-    }
-
-    pub(crate) fn refused(&self, refusal: Refusal) -> WriteError {
-        let Refusal { kind, message, .. } = refusal;
-        if kind == WriteErrorKind::NotFound && is_unknown_consumer(&message) {
-            return self.error(kind, format!("consumer \"{}\" is not registered in Maestro", self.consumer));
-        }
-        self.error(kind, message)
-    }
-}
-
-impl fmt::Display for Place<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ManifestWork {}/{}", self.verb, self.consumer, self.name)
     }
 }
 
@@ -402,20 +376,6 @@ impl Maestro {
         let sent = Box::pin(self.inner.publisher.publish(place.verb, request)).await;
         sent.map_err(|refusal| place.refused(refusal))
     }
-}
-
-/// The version that a write of `target` names, if `live` is the work that the target names.
-pub(crate) fn fence(place: Place<'_>, target: &Target, live: &Value) -> Result<i64, WriteError> {
-    let version = live["metadata"]["resourceVersion"].as_str().unwrap_or_default();
-    let is_same = target.resource_version.is_empty() || target.resource_version == version;
-    if target.uid != live["metadata"]["uid"] {
-        return Err(place.error(WriteErrorKind::Conflict, "the work was deleted and created again since it was read"));
-    }
-    if !is_same {
-        let message = format!("the work has version {version}, and version {} was read", target.resource_version);
-        return Err(place.error(WriteErrorKind::Conflict, message));
-    }
-    version.parse().map_err(|_| place.error(WriteErrorKind::Conflict, "the work has no version"))
 }
 
 fn name(work: &Value) -> &str {

@@ -9,7 +9,9 @@
 use lifecycle_objects::write::{Deletion, Target, WriteError, WriteErrorKind};
 use serde_json::Value;
 
-use crate::client::{Maestro, Place, fence};
+use crate::client::Maestro;
+use crate::fence::fence;
+use crate::place::Place;
 use crate::search::Search;
 
 impl Maestro {

@@ -6,7 +6,8 @@
 //!
 //! | module | idea |
 //! | --- | --- |
-//! | [`client`] | one call of each kind on works of one source; what a fence and a patch mean here |
+//! | [`client`] | one call of each kind on works of one source; what a patch means here |
+//! | `fence` | which version a write may replace |
 //! | [`fleet`] | works of all sources and consumers: found by a label, deleted |
 //! | [`work`] | a `ManifestWork` is a bundle and metadata in Maestro, and back |
 //! | [`limits`] | what Maestro accepts but its agents drop in silence |
@@ -14,6 +15,7 @@
 //! | [`event`] | a write as a `CloudEvent`, in Maestro's own mapping |
 //! | [`grpc`] | sends events |
 //! | [`rest`] | reads one work or many; which answers count |
+//! | `place` | where a call on one work goes |
 //! | [`search`] | the question for many works |
 //! | [`refusal`] | what it means that Maestro refuses |
 //! | [`call`] | tells an observer of each request |
@@ -31,10 +33,12 @@ pub mod call;
 pub mod client;
 pub mod config;
 pub mod event;
+mod fence;
 pub mod fleet;
 pub mod grpc;
 pub mod identity;
 pub mod limits;
+mod place;
 pub mod refusal;
 pub mod rest;
 pub mod search;
