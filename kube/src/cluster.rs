@@ -43,11 +43,9 @@ use crate::Fence;
 use crate::call::{Call, CallObserver, Verb};
 use crate::form::Form;
 use crate::kinds::{Discovery, Kinds};
-use crate::pages::Pages;
 use crate::rate_limit::RateLimit;
 use crate::refusal::Refusal;
 use crate::request::{self, Endpoint};
-use crate::selector::Selector;
 use crate::sender::Sender;
 
 /// Full objects per page of a list.
@@ -199,30 +197,6 @@ impl Cluster {
         }
     }
 
-    /// Reads all pages of a [`list`](Self::list), but in another version of the kind if the server does not serve the kind in
-    /// this one; returns no object also if the server serves the kind in no version.
-    ///
-    /// Sends further requests only after the server answered that it does not serve the kind in this version.
-    ///
-    /// # Errors
-    ///
-    /// As [`list`](Self::list); or the objects could not be read, so that it is unknown which exist.
-    pub async fn list_in_any_version(
-        &self,
-        kind: &GroupVersionKind,
-        namespace: Option<&str>,
-        selector: Selector<'_>,
-        form: Form,
-    ) -> Result<Vec<Value>, WriteError> {
-        match self.list(kind, namespace, selector, form)?.read_all().await {
-            Err(error) if error.kind == WriteErrorKind::NotFound => match self.served_version(kind).await? {
-                Some(kind) => self.list(&kind, namespace, selector, form)?.read_all().await,
-                None => Ok(Vec::new()),
-            },
-            answer => answer,
-        }
-    }
-
     /// Reads one object; returns `None` if the server answers that this object does not exist.
     ///
     /// # Errors
@@ -236,26 +210,6 @@ impl Cluster {
             Ok(found) => Ok(Some(found)),
             Err(refusal) if refusal.is_missing_object(object) => Ok(None),
             Err(refusal) => Err(self.refused(&call, refusal)),
-        }
-    }
-
-    /// Prepares a list of the objects of a kind that the selector chooses, in one namespace or, without one, in
-    /// all. Sends no request; [`Pages`] does.
-    ///
-    /// # Errors
-    ///
-    /// [`WriteErrorKind::Invalid`]: the selector would choose every object, or holds invalid keys or values.
-    pub fn list(
-        &self,
-        kind: &GroupVersionKind,
-        namespace: Option<&str>,
-        selector: Selector<'_>,
-        form: Form,
-    ) -> Result<Pages<'_>, WriteError> {
-        let objects = ObjectRef::all(kind.clone(), namespace);
-        match selector.text() {
-            Ok(selector) => Ok(Pages::new(self, objects, selector, form)),
-            Err(message) => Err(Call { verb: Verb::List, object: &objects }.invalid(message)),
         }
     }
 

@@ -14,6 +14,7 @@
 //! in the next.
 
 use lifecycle_objects::id::GroupVersionKind;
+use lifecycle_objects::keys::LAST_APPLIED;
 use lifecycle_objects::secret::is_kind_of_secrets;
 use serde_json::{Map, Value, json};
 
@@ -130,9 +131,6 @@ pub(crate) fn texts_to_data(kind: &GroupVersionKind, managed_fields: &Value, man
     found.then_some(Value::Array(entries))
 }
 
-/// The annotation in which `kubectl apply` keeps what it applied: of a Secret, each value in clear.
-const LAST_APPLIED: &str = "f:kubectl.kubernetes.io/last-applied-configuration";
-
 /// Makes the annotation in which `kubectl apply` keeps the values of a Secret the manager's own, so that a write without the
 /// annotation removes it: an adopted Secret would show its former values for ever.
 ///
@@ -142,18 +140,19 @@ pub(crate) fn last_applied_to(kind: &GroupVersionKind, managed_fields: &Value, m
         return None;
     }
     let is_own = |entry: &Value| Whose { manager, former: &[], takeover: Takeover::Own }.is_applied(entry);
+    let last_applied = format!("f:{LAST_APPLIED}");
     let mut entries = managed_fields.as_array()?.clone();
     let mut taken = None;
     for entry in entries.iter_mut().filter(|entry| !is_own(entry)) {
         let (api_version, time) = (entry.get("apiVersion").cloned(), entry.get("time").cloned());
         let Some(fields) = entry.get_mut("fieldsV1").and_then(Value::as_object_mut) else { continue };
-        if remove(fields, &["f:metadata", "f:annotations", LAST_APPLIED]) {
+        if remove(fields, &["f:metadata", "f:annotations", &last_applied]) {
             taken = api_version.zip(time).or(taken);
         }
     }
     let (api_version, time) = taken?;
     entries.retain(|entry| entry["fieldsV1"].as_object().is_none_or(|fields| !fields.is_empty()));
-    let fields = json!({ "f:metadata": { "f:annotations": { LAST_APPLIED: {} } } });
+    let fields = json!({ "f:metadata": { "f:annotations": { last_applied: {} } } });
     let own = entries.iter_mut().find(|entry| is_own(entry)).and_then(|entry| entry["fieldsV1"].as_object_mut());
     match (own, fields.as_object()) {
         (Some(own), Some(fields)) => unite(own, fields),

@@ -3,11 +3,11 @@
 //! In: a kind, a namespace or none, and a selector. Out: every chosen object, in pages. Fails: with
 //! the first page that cannot be read; a partial list is never returned as a complete one. After an error,
 //! the next call requests the same page again. After [`ErrorKind::Expired`](lifecycle_objects::write::WriteErrorKind::Expired), the
-//! caller must begin a new list. One idea with [`cluster`](crate::cluster), two files: pages are what a list of the
-//! cluster returns, and each of them is a request of that cluster.
+//! caller must begin a new list. Each page is a request of the [`Cluster`], whose lists are begun here.
 
+use lifecycle_objects::id::GroupVersionKind;
 use lifecycle_objects::object_ref::ObjectRef;
-use lifecycle_objects::write::WriteError;
+use lifecycle_objects::write::{WriteError, WriteErrorKind};
 use serde_json::Value;
 
 use crate::answer::foreign;
@@ -16,6 +16,7 @@ use crate::cluster::Cluster;
 use crate::form::Form;
 use crate::managed_fields::List;
 use crate::request;
+use crate::selector::Selector;
 
 /// A list whose pages are requested one by one.
 pub struct Pages<'a> {
@@ -33,8 +34,54 @@ enum Next {
     Nothing,
 }
 
+impl Cluster {
+    /// Prepares a list of the objects of a kind that the selector chooses, in one namespace or, without one, in
+    /// all. Sends no request; [`Pages`] does.
+    ///
+    /// # Errors
+    ///
+    /// [`WriteErrorKind::Invalid`]: the selector would choose every object, or holds invalid keys or values.
+    pub fn list(
+        &self,
+        kind: &GroupVersionKind,
+        namespace: Option<&str>,
+        selector: Selector<'_>,
+        form: Form,
+    ) -> Result<Pages<'_>, WriteError> {
+        let objects = ObjectRef::all(kind.clone(), namespace);
+        match selector.text() {
+            Ok(selector) => Ok(Pages::new(self, objects, selector, form)),
+            Err(message) => Err(Call { verb: Verb::List, object: &objects }.invalid(message)),
+        }
+    }
+
+    /// Reads all pages of a [`list`](Self::list), but in another version of the kind if the server does not serve the kind in
+    /// this one; returns no object also if the server serves the kind in no version.
+    ///
+    /// Sends further requests only after the server answered that it does not serve the kind in this version.
+    ///
+    /// # Errors
+    ///
+    /// As [`list`](Self::list); or the objects could not be read, so that it is unknown which exist.
+    pub async fn list_in_any_version(
+        &self,
+        kind: &GroupVersionKind,
+        namespace: Option<&str>,
+        selector: Selector<'_>,
+        form: Form,
+    ) -> Result<Vec<Value>, WriteError> {
+        match self.list(kind, namespace, selector, form)?.read_all().await {
+            Err(error) if error.kind == WriteErrorKind::NotFound => match self.served_version(kind).await? {
+                Some(kind) => self.list(&kind, namespace, selector, form)?.read_all().await,
+                None => Ok(Vec::new()),
+            },
+            answer => answer,
+        }
+    }
+}
+
 impl<'a> Pages<'a> {
-    pub(crate) fn new(cluster: &'a Cluster, objects: ObjectRef, selector: String, form: Form) -> Self {
+    fn new(cluster: &'a Cluster, objects: ObjectRef, selector: String, form: Form) -> Self {
         let page_size = cluster.page_size(form);
         Self { cluster, objects, selector, form, page_size, next: Next::First }
     }

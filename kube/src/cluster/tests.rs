@@ -17,7 +17,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
 use super::*;
-use crate::Fence;
+use crate::{Fence, Selector};
 use crate::connect;
 
 type Answers = dyn Fn(&str) -> (u16, Value) + Send + Sync;

@@ -214,7 +214,8 @@ fn texts_of_a_secret_that_the_manager_applied_are_its_data() {
 fn values_that_kubectl_copied_to_an_annotation_of_a_secret_become_the_managers() {
     let time = "2026-01-01T00:00:00Z";
     let annotations = |keys: Value| json!({ "f:metadata": { "f:annotations": keys } });
-    let copy = || annotations(json!({ LAST_APPLIED: {} }));
+    let last_applied = "f:kubectl.kubernetes.io/last-applied-configuration";
+    let copy = || annotations(json!({ last_applied: {} }));
     let beside = |fields: Value, more: Value| {
         let mut fields = fields;
         unite(fields.as_object_mut().unwrap(), more.as_object().unwrap());
@@ -231,7 +232,7 @@ fn values_that_kubectl_copied_to_an_annotation_of_a_secret_become_the_managers()
         ),
         (
             "one that was applied before",
-            json!([kubectl(beside(annotations(json!({ LAST_APPLIED: {}, "f:a": {} })), data())), me(data())]),
+            json!([kubectl(beside(annotations(json!({ last_applied: {}, "f:a": {} })), data())), me(data())]),
             Some(json!([kubectl(beside(annotations(json!({ "f:a": {} })), data())), me(beside(data(), copy()))])),
         ),
         ("who owns nothing else", json!([kubectl(copy()), me(data())]), Some(json!([me(beside(data(), copy()))]))),
