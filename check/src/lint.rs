@@ -45,6 +45,7 @@ mod patches;
 mod quantities;
 mod readiness;
 mod ready_rules;
+mod reported;
 mod reports;
 mod secrets;
 mod selectors;
@@ -111,7 +112,8 @@ const LINTS: [fn(&mut Linter<'_>); 39] = [
 ];
 
 /// The lints of a task that sends something.
-const OF_REPORTS: [fn(&mut Linter<'_>); 3] = [reports::lint_unmet, status::lint, unguarded::lint];
+const OF_REPORTS: [fn(&mut Linter<'_>); 6] =
+    [reports::lint_unmet, status::lint, objects_gone::lint, ended_reports::lint, success_only::lint, unguarded::lint];
 
 /// Runs every lint on a task; `document` is the file that the task was compiled from.
 #[must_use]

@@ -5,18 +5,18 @@ use lifecycle_core::task::{Action, Payload, PayloadNode, Task};
 use lifecycle_language::cel::{Expression, Presence};
 
 use super::linter::{ACTIONS, Linter, PAYLOADS, entry};
+use super::reported::{expression_of, has_constant_keys, member, statuses, types};
 use super::reports::{sends_body, writes};
-use super::status::{Status, expression_of, has_constant_keys, member, types};
 use crate::api_resource::{Facts, State, deletion_test};
 
-pub(super) fn lint(linter: &mut Linter<'_>, statuses: &[Status<'_>]) {
+pub(super) fn lint(linter: &mut Linter<'_>) {
     let task = linter.task;
     let Some(deleting) = Facts::of(task, State::Deleting) else { return };
     let goes = task.resources.iter().any(|resource| resource.gates.delete.is_some() || resource.gates.orphan.is_some());
     if !goes {
         return;
     }
-    for status in statuses {
+    for status in &statuses(linter) {
         for condition in status.conditions(linter).into_iter().filter(|condition| condition.is("Finalized")) {
             let Some(expression) = member(condition.entries, "status").and_then(expression_of) else { continue };
             let holds = expression.condition_of("True").filter(|_| deleting.are_read_by(expression));

@@ -7,16 +7,16 @@ use std::collections::BTreeSet;
 use lifecycle_config::document::Path;
 
 use super::linter::Linter;
+use super::reported::{Entries, Status, expression_of, finalized, member, statuses};
 use super::reports;
-use super::status::{Entries, Status, expression_of, member};
 use super::waits_for_nothing::{absences, stays};
 use lifecycle_core::task::{PayloadNode, PayloadSource, Resource};
 use lifecycle_language::cel::Expression;
 
-pub(super) fn lint(linter: &mut Linter<'_>, statuses: &[Status<'_>]) {
+pub(super) fn lint(linter: &mut Linter<'_>) {
     let task = linter.task;
     let gated = task.resources.iter().find(|resource| goes(resource));
-    for status in statuses {
+    for status in &statuses(linter) {
         for condition in status.conditions(linter).into_iter().filter(|condition| condition.is("Finalized")) {
             let (place, condition) = (condition.place, condition.entries);
             let Some(node) = member(condition, "status") else { continue };
@@ -47,11 +47,6 @@ fn stuck(linter: &mut Linter<'_>, place: &Path, resource: &Resource) {
 /// Whether an expression asks whether a resource's objects are gone.
 fn reads_outcome(expression: &Expression, resource: &Resource) -> bool {
     expression.member_paths().iter().any(|read| *read == ["adapter", "outcomes", resource.name.as_str(), "finalized"])
-}
-
-/// How `Finalized` asks whether an object is gone.
-pub(super) fn finalized(name: &str) -> String {
-    format!("adapter.outcomes.?{name}.?finalized.orValue(false)")
 }
 
 fn goes(resource: &Resource) -> bool {

@@ -1,27 +1,17 @@
 //! Lints for payloads that are statuses: what the API rejects or misreads in them, and conditions that it needs.
-//! Reads each status once, and hands it to the lints of single conditions, which name the parts that are read here.
 
 use std::collections::BTreeSet;
 
-use lifecycle_config::document::Path;
+use lifecycle_core::overlay::status_fault;
+use lifecycle_core::task::PayloadNode;
 use serde_json::Value;
 
 use super::linter::{ACTIONS, Linter, PAYLOADS, entry};
-use super::{ended_reports, objects_gone, readiness, reports, success_only, unobserved};
-use lifecycle_core::overlay::{is_key, status_fault};
-use lifecycle_core::task::{Payload, PayloadNode, PayloadSource};
-use lifecycle_language::cel::Expression;
-use lifecycle_language::template::Template;
-
-/// The conditions without which the API rejects a status, each with its meaning.
-const REQUIRED: [(&str, &str); 3] = [
-    ("Applied", "whether the objects were written"),
-    ("Available", "whether they work"),
-    ("Health", "whether the adapter itself is well"),
-];
-
-/// The condition without which a deletion never ends.
-const FINALIZED: &str = "Finalized";
+use super::reported::{
+    Condition, FINALIZED, REQUIRED, Status, at, constant, expression_of, finalized, has_constant_keys, literal, member,
+    statuses,
+};
+use super::{readiness, reports, unobserved};
 
 /// The members whose absence matters, each with the effect and the cure.
 const EXPECTED: [(&str, &str, &str); 2] = [
@@ -49,8 +39,7 @@ const VARYING: [(&str, &str, &str); 2] = [
 ];
 
 pub(super) fn lint(linter: &mut Linter<'_>) {
-    let payloads = linter.task.payloads.iter().enumerate();
-    let statuses: Vec<_> = payloads.filter_map(|(index, payload)| Status::of(linter, index, payload)).collect();
+    let statuses = statuses(linter);
     recipients(linter);
     for status in &statuses {
         status.members(linter);
@@ -60,10 +49,7 @@ pub(super) fn lint(linter: &mut Linter<'_>) {
             status.condition(linter, &condition);
         }
     }
-    finalized(linter, &statuses);
-    objects_gone::lint(linter, &statuses);
-    ended_reports::lint(linter, &statuses);
-    success_only::lint(linter, &statuses);
+    unfinished(linter, &statuses);
 }
 
 /// Warns of conditions that the API does not get: of a report to a path that it does not have, and of one without `adapter`.
@@ -93,58 +79,7 @@ fn recipients(linter: &mut Linter<'_>) {
     }
 }
 
-/// A payload with `adapter` and `conditions`, which is an adapter's status.
-pub(super) struct Status<'t> {
-    pub(super) payload: &'t str,
-    entries: &'t Entries,
-    place: Path,
-    at_conditions: Path,
-    /// The types of the conditions; none if some are not constant.
-    types: Option<BTreeSet<&'t str>>,
-}
-
-/// The entries of a mapping in a payload.
-pub(super) type Entries = [(Template, PayloadNode)];
-
-/// One condition of a status, with its place.
-pub(super) struct Condition<'t> {
-    pub(super) place: Path,
-    pub(super) entries: &'t Entries,
-    number: usize,
-}
-
-impl Condition<'_> {
-    pub(super) fn is(&self, kind: &str) -> bool {
-        member(self.entries, "type").and_then(literal) == Some(kind)
-    }
-}
-
-impl<'t> Status<'t> {
-    fn of(linter: &Linter<'_>, index: usize, payload: &'t Payload) -> Option<Self> {
-        let PayloadNode::Map(entries) = &payload.build else { return None };
-        member(entries, "adapter")?;
-        let types = types(member(entries, "conditions")?);
-        let place = linter.either(&entry(&PAYLOADS, index), ["build", "build_ref"]);
-        let at_conditions = at(linter, entries, &place, "conditions");
-        Some(Self { payload: &payload.name, entries, place, at_conditions, types })
-    }
-
-    /// The conditions that are mappings.
-    pub(super) fn conditions(&self, linter: &Linter<'_>) -> Vec<Condition<'t>> {
-        let Some(PayloadNode::List(conditions)) = member(self.entries, "conditions") else { return Vec::new() };
-        let conditions = conditions.iter().enumerate().filter_map(|(index, condition)| {
-            let PayloadNode::Map(entries) = condition else { return None };
-            let place = linter.place_or(self.at_conditions.index(index), &self.place);
-            Some(Condition { place, entries, number: index + 1 })
-        });
-        conditions.collect()
-    }
-
-    /// The expression that computes all conditions, with its place.
-    pub(super) fn computed_conditions(&self) -> Option<(&Path, &'t Expression)> {
-        member(self.entries, "conditions").and_then(expression_of).map(|expression| (&self.at_conditions, expression))
-    }
-
+impl Status<'_> {
     /// Checks the members of the status, and that it has the conditions that the API demands.
     fn members(&self, linter: &mut Linter<'_>) {
         let payload = &self.payload;
@@ -240,68 +175,9 @@ impl<'t> Status<'t> {
     }
 }
 
-/// The place of a member, or of the whole payload if a file of its own contains it.
-fn at(linter: &Linter<'_>, entries: &Entries, place: &Path, key: &str) -> Path {
-    let written = entries.iter().filter_map(|(written, _)| written.as_literal()).find(|it| is_key(it, key));
-    linter.place_or(place.key(written.unwrap_or(key)), place)
-}
-
-/// The member that the API reads as `name`; the API ignores the case of keys.
-pub(super) fn member<'n>(entries: &'n Entries, name: &str) -> Option<&'n PayloadNode> {
-    let is_named = |(key, _): &&(Template, PayloadNode)| key.as_literal().is_some_and(|key| is_key(key, name));
-    entries.iter().find(is_named).map(|(_, node)| node)
-}
-
-/// The expression that computes a value.
-pub(super) fn expression_of(node: &PayloadNode) -> Option<&Expression> {
-    match node {
-        PayloadNode::Lookup { source: PayloadSource::Expression(expression), .. } => Some(expression),
-        PayloadNode::Lookup { source: PayloadSource::Field(_), .. }
-        | PayloadNode::Literal(_)
-        | PayloadNode::Text(_)
-        | PayloadNode::List(_)
-        | PayloadNode::Map(_) => None,
-    }
-}
-
-/// The text of a template without actions.
-fn literal(node: &PayloadNode) -> Option<&str> {
-    if let PayloadNode::Text(template) = node { template.as_literal() } else { None }
-}
-
-/// The value of a node that is the same on every event; none for null, which is as good as absent.
-fn constant(node: &PayloadNode) -> Option<Value> {
-    match node {
-        PayloadNode::Literal(value) => Some(value.clone()).filter(|value| !value.is_null()),
-        PayloadNode::Text(_) | PayloadNode::List(_) | PayloadNode::Map(_) | PayloadNode::Lookup { .. } => {
-            literal(node).map(Value::from)
-        }
-    }
-}
-
-/// The types of a list of conditions; none if some type is not constant. Those of a bundle lack `Finalized`, unless the expression
-/// adds it.
-pub(super) fn types<'n>(conditions: &'n PayloadNode) -> Option<BTreeSet<&'n str>> {
-    if let PayloadNode::Lookup { source: PayloadSource::Expression(expression), .. } = conditions {
-        let added = expression.source().contains(FINALIZED).then_some(FINALIZED);
-        let bundles = expression.reads_below("adapter", "conditions");
-        return (!bundles.is_empty() && !bundles.is_any())
-            .then(|| REQUIRED.map(|(kind, _)| kind).into_iter().chain(added).collect());
-    }
-    let PayloadNode::List(conditions) = conditions else { return None };
-    let kind = |condition: &'n PayloadNode| {
-        if let PayloadNode::Map(entries) = condition { member(entries, "type").and_then(literal) } else { None }
-    };
-    conditions.iter().map(kind).collect()
-}
-
-pub(super) fn has_constant_keys(entries: &Entries) -> bool {
-    entries.iter().all(|(key, _)| key.as_literal().is_some())
-}
-
 /// Warns of a task that deletes and never reports `Finalized`: the API waits for `Finalized` of every required
 /// adapter.
-fn finalized(linter: &mut Linter<'_>, statuses: &[Status<'_>]) {
+fn unfinished(linter: &mut Linter<'_>, statuses: &[Status<'_>]) {
     let deleted = linter.task.resources.iter().find(|resource| resource.gates.delete.is_some());
     let (Some(resource), Some(first)) = (deleted, statuses.first()) else { return };
     let lacks = |status: &Status<'_>| status.types.as_ref().is_some_and(|types| !types.contains(FINALIZED));
@@ -310,8 +186,7 @@ fn finalized(linter: &mut Linter<'_>, statuses: &[Status<'_>]) {
         let message = format!(
             "`Finalized` is never reported, but `{name}` has a delete gate: the API waits for ever for its deletion"
         );
-        let help =
-            format!("add a condition with `type: Finalized` that is True when `{}`", objects_gone::finalized(name));
+        let help = format!("add a condition with `type: Finalized` that is True when `{}`", finalized(name));
         linter.warn(&first.at_conditions, message, help);
     }
 }

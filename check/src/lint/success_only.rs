@@ -1,8 +1,8 @@
 //! Warns of a task whose statuses are sent only after success, so that the API never learns of a failure.
 
 use super::linter::{ACTIONS, Linter, PAYLOADS, entry};
+use super::reported::statuses;
 use super::reports::sends_body;
-use super::status::Status;
 use crate::gate_values::abstract_value;
 use lifecycle_language::cel::{Expression, Presence, Relation};
 
@@ -10,10 +10,10 @@ use lifecycle_language::cel::{Expression, Presence, Relation};
 const SUCCESS: [&str; 3] =
     ["adapter.executionStatus == \"success\"", "adapter.executionStatus != \"failed\"", "!has(adapter.executionError)"];
 
-pub(super) fn lint(linter: &mut Linter<'_>, statuses: &[Status<'_>]) {
+pub(super) fn lint(linter: &mut Linter<'_>) {
     let task = linter.task;
     let mut held_back = None;
-    for status in statuses {
+    for status in &statuses(linter) {
         let payload = task.payloads.iter().enumerate().find(|(_, payload)| payload.name == status.payload);
         let of_payload = payload.and_then(|(index, payload)| Some((entry(&PAYLOADS, index), payload.when.as_ref()?)));
         let sends = |body: &&(usize, &lifecycle_core::task::Action)| {
