@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use jiff::{SignedDuration, Timestamp};
 use maud::{Markup, html};
 
-use super::parts::{adapter_link, ago, all_away, counted, cut, cut_to, escaped, fitting, link, mark, rest, table};
+use super::parts::{adapter_link, ago, all_away, counted, cut, cut_to, fitting, link, mark, rest, table, url_segment};
 use super::{Moment, Page, Part};
 use crate::model::{List, Resource, Stuck, StuckList};
 use crate::source::{Away, Count, Filter, State};
@@ -290,7 +290,7 @@ fn href(filter: &Filter, page: u32) -> String {
     let label = filter.label.as_ref().map(|(key, value)| format!("{key}={value}"));
     for (key, value) in [("kind", &filter.kind), ("name", &filter.name), ("label", &label)] {
         if let Some(value) = value {
-            query.push_str(&format!("&{key}={}", escaped(value)));
+            query.push_str(&format!("&{key}={}", url_segment(value)));
         }
     }
     query + "#list"

@@ -97,7 +97,7 @@ pub(super) fn link(id: &str, text: &str) -> Markup {
 
 /// A link to an adapter by its name.
 pub(super) fn adapter_link(name: &str) -> Markup {
-    html! { @if name.len() > LONGEST_LINKED { (cut(name)) } @else { a href={ "/adapters/" (escaped(name)) } { (name) } } }
+    html! { @if name.len() > LONGEST_LINKED { (cut(name)) } @else { a href={ "/adapters/" (url_segment(name)) } { (name) } } }
 }
 
 /// The most bytes of an id or a name with a link: one that is cut would lead nowhere.
@@ -105,11 +105,11 @@ const LONGEST_LINKED: usize = 100;
 
 /// The path of the page of a resource.
 pub(super) fn path(id: &str) -> String {
-    format!("/resources/{}", escaped(id))
+    format!("/resources/{}", url_segment(id))
 }
 
 /// A text as one segment of a path, or a part of a query.
-pub(super) fn escaped(text: &str) -> String {
+pub(super) fn url_segment(text: &str) -> String {
     percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC).to_string()
 }
 

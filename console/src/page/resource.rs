@@ -4,7 +4,8 @@ use jiff::Timestamp;
 use maud::{Markup, html};
 
 use super::parts::{
-    adapter_link, ago, all_away, counted, cut, cut_to, escaped, fitting, link, mark, prose, sentence, table, tone_of,
+    adapter_link, ago, all_away, counted, cut, cut_to, fitting, link, mark, prose, sentence, table, tone_of,
+    url_segment,
 };
 use super::{Moment, Page, Part};
 use crate::config::Links;
@@ -246,7 +247,7 @@ impl Details<'_> {
         let links = [("trace", &self.links.trace), ("logs", &self.links.logs)];
         html! {
             @for (name, link) in links {
-                @if let Some(link) = link { " " a rel="noreferrer" href=(link.replace(crate::config::TRACE_ID, &escaped(id))) { (name) } }
+                @if let Some(link) = link { " " a rel="noreferrer" href=(link.replace(crate::config::TRACE_ID, &url_segment(id))) { (name) } }
             }
             @if self.links.trace.is_none() && self.links.logs.is_none() { " " small { "trace " code { (id) } } }
         }
