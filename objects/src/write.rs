@@ -205,7 +205,9 @@ impl WriteError {
     /// The error and the HTTP status behind it, for reports whose readers do not see the requests.
     #[must_use]
     pub fn with_status(&self) -> String {
-        let status = self.status.map(|status| format!(" (HTTP {status})")).unwrap_or_default();
+        // The message of a failed read, or of an answer without one, says the status itself.
+        let unsaid = self.status.filter(|status| !self.message.contains(&format!("HTTP status {status}")));
+        let status = unsaid.map(|status| format!(" (HTTP {status})")).unwrap_or_default();
         format!("{self}{status}")
     }
 
@@ -329,6 +331,21 @@ pub enum PropagationPolicy {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn status_is_said_once() {
+        let cases = [
+            ("a write", Some(500), "no", "failed to get Job a/b: no (HTTP 500)"),
+            ("a read", Some(500), "no (HTTP status 500)", "failed to get Job a/b: no (HTTP status 500)"),
+            ("an empty answer", Some(502), "HTTP status 502", "failed to get Job a/b: HTTP status 502"),
+            ("another status", Some(500), "HTTP status 502", "failed to get Job a/b: HTTP status 502 (HTTP 500)"),
+            ("no answer", None, "timeout", "failed to get Job a/b: timeout"),
+        ];
+        for (name, status, message, expected) in cases {
+            let (kind, call, message) = (WriteErrorKind::Unavailable, "get Job a/b".to_owned(), message.to_owned());
+            assert_eq!(WriteError { kind, call, status, message }.with_status(), expected, "{name}");
+        }
+    }
 
     #[test]
     fn cure_of_wrong_base64_names_the_field_for_plain_text() {

@@ -67,7 +67,7 @@ async fn failed_list_keeps_everything_as_it_is() -> Result<()> {
     world.pass().await?;
     let unread = || When::method("GET").path_ends("/secrets");
     let failed = "failed to list the bundle's objects of the kind v1, Kind=Secret: failed to list Secret in NS: injected 500 for GET \
-                  /api/v1/namespaces/NS/secrets (HTTP status 500) (HTTP 500); look at the server, its webhooks, and proxies in \
+                  /api/v1/namespaces/NS/secrets (HTTP status 500); look at the server, its webhooks, and proxies in \
                   front of it";
     let passes = [
         pass("change", [Fault(unread()), Render(after)], "failed", &[], failed),
