@@ -19,9 +19,9 @@ use hyperfleet_adapter::metrics::{MetricIdentity, Metrics};
 use hyperfleet_adapter::passes::Passes;
 use hyperfleet_adapter::pipeline::Pipeline;
 use hyperfleet_adapter::serve::host;
-use hyperfleet_adapter::transport::memory::MemoryTransport;
 use jiff::Timestamp;
 use lifecycle_core::event::LifecycleEvent;
+use lifecycle_transport::memory::MemoryTransport;
 
 /// What a steady event about one object costs in all, in calls and messages too: the least of docs/performance.md.
 const STEADY: Duration = Duration::from_micros(390);

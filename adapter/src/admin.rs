@@ -14,11 +14,9 @@ use lifecycle_service::servers::{self, Page};
 use tokio_util::sync::CancellationToken;
 
 use crate::metrics::SharedMetrics;
+use crate::readiness::Readiness;
 
 pub mod passes;
-mod readiness;
-
-pub use readiness::Readiness;
 
 const PROGRAM: &str = "hyperfleet-adapter";
 

@@ -16,6 +16,8 @@
 //! of an outage: no event starts between the first call without a response and the result of the probe, so that
 //! at most `parallelism` events meet the outage.
 
+pub mod kubernetes;
+pub mod maestro;
 mod supervisor;
 
 use std::sync::Arc;

@@ -14,10 +14,12 @@ use lifecycle_core::outcome::{GateRecord, Outcome, OutcomeResult};
 use lifecycle_core::post::ActionEnd;
 use lifecycle_core::precondition::Verdict;
 use lifecycle_core::warning::WarningReason;
+use lifecycle_transport::Transport;
 use tokio::time::Instant;
 use tracing::Instrument as _;
 
 use crate::api::Api;
+use crate::dependency::kubernetes::SERVER_WARNING;
 use crate::dispatch::{Handled, Handler};
 use crate::metrics::{EventStatus, Metrics, Phase, PreconditionResult, WriteResult};
 use crate::pass::account::RESOURCE_NOT_FOUND;
@@ -25,8 +27,6 @@ use crate::pass::{PassReport, Status};
 use crate::passes::{Ended, Passes};
 use crate::pipeline::Pipeline;
 use crate::trace;
-use crate::transport::Transport;
-use crate::transport::kubernetes::SERVER_WARNING;
 
 /// The label of warnings about payloads.
 const PAYLOAD_WARNING: &str = "payload";

@@ -24,16 +24,17 @@ use lifecycle_language::template::Template;
 use lifecycle_objects::proof::Signer;
 use lifecycle_objects::stamp::Stamp;
 use lifecycle_objects::write::{Executed, NotCreated, WriteError};
+use lifecycle_transport::Transport;
+use lifecycle_transport::executor::execute;
+use lifecycle_transport::observe::find_all;
+use lifecycle_transport::request::carry_out;
 use tokio::time::Instant;
 
 use crate::api::Api;
-use crate::executor::{execute, execute_all, inspect_all};
 use crate::fetch::Fetcher;
-use crate::observe::{find_all, find_members};
 use crate::pass::PassReport;
 use crate::redact::Redactor;
 use crate::trace::TraceContext;
-use crate::transport::Transport;
 
 /// One sixth of an event's time is reserved for phase 4, so that a pass that runs out of time still reports its
 /// failures.
@@ -158,17 +159,12 @@ impl<T: Transport, A: Api> Pipeline<T, A> {
 
     /// Reads, writes or looks at what belongs to a bundle.
     async fn carry_out(&self, step: Request, scope: &Scope, deadline: Instant) -> Response {
-        match step {
-            Request::Read(queries) => Response::Read(find_members(&self.transport, queries, deadline).await),
-            Request::Write(commands) => {
-                let mut executed = execute_all(&self.transport, commands, deadline).await;
-                self.redact(&mut executed, scope);
-                Response::Written(executed)
-            }
-            Request::Inspect(inspections, members) => {
-                Response::Inspected(inspect_all(&self.transport, &inspections, &members, deadline).await)
-            }
+        let mut response = carry_out(&self.transport, step, deadline).await;
+        match &mut response {
+            Response::Written(executed) => self.redact(executed, scope),
+            Response::Read(_) | Response::Inspected(_) => {}
         }
+        response
     }
 
     /// Removes secrets from the messages of a server that refuses objects.

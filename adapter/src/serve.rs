@@ -29,12 +29,16 @@ use lifecycle_core::api_call::ApiCall;
 use lifecycle_core::decision::Decision;
 use lifecycle_core::process_variables::Host;
 use lifecycle_core::task::{ParamSource, Resource, Task, TransportKind};
+use lifecycle_kube::Cluster;
 use lifecycle_maestro::Maestro;
 use lifecycle_objects::failure::FailReason;
 use lifecycle_service::access::Access;
 use lifecycle_service::logging;
 use lifecycle_service::shutdown;
 use lifecycle_service::version::Version;
+use lifecycle_transport::kubernetes::KubernetesTransport;
+use lifecycle_transport::maestro::MaestroTransport;
+use lifecycle_transport::router::{DeletionObserver, Router};
 use serde_json::json;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, watch};
@@ -42,22 +46,20 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use self::inputs::{Inputs, Running};
-use crate::admin::{self, Readiness};
+use crate::admin;
 use crate::api::{self, ApiSetupError, HttpApi, Identity, Observers};
 use crate::config::broker::{BrokerConfig, DEFAULT_PARALLELISM};
 use crate::config::{Environment, Loaded, MaestroConfig, dump};
 use crate::consumer::InputState;
-use crate::dependency::{Dependency, Intake, Supervisor, Suspicion};
+use crate::dependency::{Dependency, Intake, Supervisor, Suspicion, kubernetes, maestro};
 use crate::dispatch::{DispatchOptions, Dispatcher, Drained, Handler};
 use crate::handler::{self, PassHandler};
 use crate::input_metrics::CountedInput;
 use crate::metrics::{MetricIdentity, Metrics, WriteResult};
 use crate::passes::Passes;
 use crate::pipeline::Pipeline;
+use crate::readiness::Readiness;
 use crate::task_page;
-use crate::transport::kubernetes::{self, KubernetesTransport};
-use crate::transport::maestro::{self, MaestroTransport};
-use crate::transport::router::{DeletionObserver, Router};
 
 /// How often the adapter asks again while something else answers in the API's place: as seldom as it probes a
 /// dependency that is down for long.
@@ -163,11 +165,11 @@ async fn adapt(
     let resources = &loaded.task.resources;
     let suspicion = supervisor.suspicion();
     let kubernetes = if resources.is_empty() || !resources.iter().all(is_remote) {
-        let kubernetes = connect(&loaded, &metrics, &version, suspicion.clone()).await?;
+        let cluster = connect(&loaded, &metrics, &version, suspicion.clone()).await?;
         if !resources.is_empty() {
-            supervisor.watch(Dependency::Kubernetes, suspicion, kubernetes.probe());
+            supervisor.watch(Dependency::Kubernetes, suspicion, kubernetes::probe(cluster.clone()));
         }
-        Some(kubernetes)
+        Some(KubernetesTransport::new(cluster))
     } else {
         None
     };
@@ -175,8 +177,8 @@ async fn adapt(
         let suspicion = supervisor.suspicion();
         let maestro = connect_maestro(config.maestro.as_ref(), &metrics, suspicion.clone())
             .context("failed to set up the Maestro client")?;
-        supervisor.watch(Dependency::Maestro, suspicion, maestro.probe());
-        Some(maestro)
+        supervisor.watch(Dependency::Maestro, suspicion, maestro::probe(maestro.clone()));
+        Some(MaestroTransport::new(maestro))
     } else {
         None
     };
@@ -325,7 +327,7 @@ async fn connect(
     metrics: &Arc<Metrics>,
     version: &Version,
     suspicion: Suspicion,
-) -> anyhow::Result<KubernetesTransport> {
+) -> anyhow::Result<Cluster> {
     let config = &loaded.adapter.kubernetes;
     let agent = format!("hyperfleet-adapter/{}", version.number);
     let client = lifecycle_kube::connect(config.kube_config_path.as_deref(), &agent)
@@ -334,20 +336,21 @@ async fn connect(
     let settings = lifecycle_kube::Settings {
         rate_limit: config.qps.map(|qps| (qps, config.burst.unwrap_or(1))),
         observer: Some(kubernetes::observer(Arc::clone(metrics), suspicion)),
+        former_managers: &kubernetes::FORMER_MANAGERS,
         ..lifecycle_kube::Settings::default()
     };
-    Ok(KubernetesTransport::new(client, loaded.adapter.name.clone(), settings))
+    Ok(Cluster::new(client, loaded.adapter.name.clone(), settings))
 }
 
 fn connect_maestro(
     config: Option<&MaestroConfig>,
     metrics: &Arc<Metrics>,
     suspicion: Suspicion,
-) -> anyhow::Result<MaestroTransport> {
+) -> anyhow::Result<Maestro> {
     let config = config.context("the task uses the maestro transport, and `clients.maestro` is missing")?;
     anyhow::ensure!(config.faults.is_empty(), "{}", config.faults.join("; "));
     let observer = maestro::observer(Arc::clone(metrics), suspicion);
-    Ok(MaestroTransport::new(Maestro::new(config.settings.clone(), observer)?))
+    Ok(Maestro::new(config.settings.clone(), observer)?)
 }
 
 /// Returns an observer that counts and times deletions.

@@ -19,8 +19,6 @@ use hyperfleet_adapter::dry_run::input;
 use hyperfleet_adapter::pipeline::Pipeline;
 use hyperfleet_adapter::serve::host;
 use hyperfleet_adapter::trace::TraceContext;
-use hyperfleet_adapter::transport::Transport;
-use hyperfleet_adapter::transport::memory::{MemoryTransport, OperationVerb};
 use jiff::{SignedDuration, Timestamp};
 use lifecycle_core::event::LifecycleEvent;
 use lifecycle_core::outcome::Outcome;
@@ -28,6 +26,8 @@ use lifecycle_objects::destination::Destination;
 use lifecycle_objects::id::{Generation, GroupVersionKind};
 use lifecycle_objects::write::Target;
 use lifecycle_service::version::Version;
+use lifecycle_transport::Transport;
+use lifecycle_transport::memory::{MemoryTransport, OperationVerb};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 

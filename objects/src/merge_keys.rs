@@ -1,6 +1,6 @@
 //! Finds elements of a list that the API server cannot tell apart.
 //!
-//! In: an object. Out: the first list with two elements of one key, and what to do. Pure.
+//! In: an object. Out: the first list with two elements of one key, and what to do; or a refusal that says so. Pure.
 //!
 //! The server merges some lists by a key, such as `env` by `name`. It accepts equal keys in a creation, and refuses every apply
 //! of such an object from then on. So the adapter refuses it before the creation. The table is that of the lists which
@@ -8,10 +8,11 @@
 
 use std::fmt;
 
-use crate::object_ref::ObjectRef;
 use serde_json::Value;
 
+use crate::object_ref::ObjectRef;
 use crate::pod;
+use crate::write::{WriteError, WriteErrorKind};
 
 /// Lists of every object.
 const METADATA: [(&str, &[&str]); 2] = [("metadata/finalizers", &[]), ("metadata/ownerReferences", &["uid"])];
@@ -58,6 +59,17 @@ impl fmt::Display for EqualKeys {
              one of them"
         )
     }
+}
+
+/// Refuses an object that the server would create, and never apply.
+///
+/// # Errors
+///
+/// A list of the object has equal keys.
+pub fn refuse_equal_keys(verb: &str, desired: &Value) -> Result<(), WriteError> {
+    let Some(equal) = equal_keys(desired) else { return Ok(()) };
+    let call = format!("{verb} {}", ObjectRef::of(desired));
+    Err(WriteError { kind: WriteErrorKind::Invalid, call, status: None, message: equal.to_string() })
 }
 
 /// The first list of the object with equal keys.

@@ -21,9 +21,9 @@ use lifecycle_service::servers::Page;
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
-use super::Readiness;
 use crate::metrics::Metrics;
 use crate::passes::{Extent, Found, Passes, Totals};
+use crate::readiness::Readiness;
 
 const CURE: &str = "set passes.token_file, or passes.anonymous to open it to all";
 const PASSES: Guarded = Guarded { path: "/passes", realm: "passes", cure: CURE };

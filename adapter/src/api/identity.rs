@@ -15,7 +15,7 @@ use tokio::time::{Instant, sleep};
 
 use super::Answer;
 use super::origin::{Origin, is_api_path, origin};
-use crate::admin::Readiness;
+use crate::readiness::Readiness;
 
 /// How many foreign answers in a row make the adapter not ready: a single one may be a proxy's mishap.
 const LIMIT: u32 = 3;

@@ -7,9 +7,9 @@ use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 
 use super::{Dependency, Intake, Suspicion};
-use crate::admin::Readiness;
 use crate::backoff::Backoff;
 use crate::metrics::SharedMetrics;
+use crate::readiness::Readiness;
 
 /// The timeout of one probe: long enough for one small response, and short for the events that are held
 /// meanwhile.

@@ -7,8 +7,8 @@ use tokio::time::{Instant, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::*;
-use crate::admin::Readiness;
 use crate::metrics::{MetricIdentity, Metrics};
+use crate::readiness::Readiness;
 
 /// A fake dependency whose probe succeeds or fails as the test sets it.
 #[derive(Clone, Default)]

@@ -16,6 +16,7 @@ use lifecycle_core::event::LifecycleEvent;
 use lifecycle_objects::quantity::canonicalize;
 use lifecycle_objects::write::WriteError;
 use lifecycle_service::version::Version;
+use lifecycle_transport::memory::MemoryTransport;
 use reqwest::Url;
 use serde_json::Value;
 use tokio::time::Instant;
@@ -29,7 +30,6 @@ use crate::config::{Environment, Flags, Loaded, Paths, load};
 use crate::pipeline::Pipeline;
 use crate::serve::host;
 use crate::trace::TraceContext;
-use crate::transport::memory::MemoryTransport;
 
 /// The initial state of a world.
 #[derive(Debug)]

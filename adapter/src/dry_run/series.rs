@@ -18,13 +18,13 @@ use jiff::Timestamp;
 use lifecycle_config::duration::{self, Units};
 use lifecycle_core::event::{LifecycleEvent, MAX_EVENT_BYTES};
 use lifecycle_objects::object_ref::ObjectRef;
+use lifecycle_transport::memory::MemoryTransport;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::canned_api::{Answers, AnswersFile, unknown_keys};
 use super::input;
 use super::input_error::{InputError, SeriesError};
-use crate::transport::memory::MemoryTransport;
 
 /// The time between two steps that name none: the time after which the Sentinel repeats an event.
 const PERIOD: &str = "10s";

@@ -10,13 +10,13 @@ use std::collections::BTreeMap;
 use lifecycle_bundle::member::Effect;
 use lifecycle_core::outcome::{GateAnswer, OutcomeResult};
 use lifecycle_core::stage::Phase;
+use lifecycle_transport::memory::{ApplyResult, OperationVerb};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use super::diff::ObjectDiff;
 use crate::pass::Status;
 use crate::redact::Redactor;
-use crate::transport::memory::{ApplyResult, OperationVerb};
 
 pub use crate::pass::account::{
     ActionTrace, CaptureTrace, DecisionTrace, GateTrace, MemberTrace, PreconditionTrace, PrunedTrace, ReadingTrace,

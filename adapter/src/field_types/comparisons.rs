@@ -11,9 +11,8 @@ use lifecycle_language::cel::Types;
 use lifecycle_language::value::Type;
 use lifecycle_objects::id::GroupVersionKind;
 use lifecycle_objects::quantity;
+use lifecycle_transport::field_types::{BOOLEAN, INTEGER, NUMBER, TEXT, refused};
 use serde_json::{Value, json};
-
-use super::{BOOLEAN, INTEGER, NUMBER, TEXT, parser, wanted};
 
 pub(super) fn lint(task: &Task, document: &Document) -> Diagnostics {
     mismatches(task, document, &|path| type_at(task, path).map_or_else(Types::open, |known| Types::of([known])))
@@ -36,10 +35,9 @@ fn type_of(kind: &GroupVersionKind, field: &str) -> Option<Type> {
     if quantity::is_at(kind, &keys) {
         return Some(Type::Text);
     }
-    let parse = parser(&kind.api_version(), &kind.kind)?;
     let refused_as = |leaf: Value| {
-        let (place, reason) = parse(&with(leaf, &keys))?;
-        (place.len() == keys.len()).then(|| wanted(&reason))
+        let (depth, wanted) = refused(kind, &with(leaf, &keys))?;
+        (depth == keys.len()).then_some(wanted)
     };
     match refused_as(json!("text")).as_deref() {
         Some(INTEGER | NUMBER) => Some(Type::Number),

@@ -10,6 +10,7 @@ use lifecycle_api_client::Base;
 use lifecycle_core::api_call::ApiRequest;
 use lifecycle_core::task::compile::{Surroundings, compile};
 use lifecycle_objects::id::Generation;
+use lifecycle_transport::memory::MemoryTransport;
 use serde_json::{Value, json};
 use tracing::field::{Field, Visit};
 use tracing::instrument::WithSubscriber as _;
@@ -19,7 +20,6 @@ use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
 use super::*;
 use crate::api::{Answer, ApiFailure, CallContext};
 use crate::metrics::MetricIdentity;
-use crate::transport::memory::MemoryTransport;
 
 /// A fake API with a response for some paths, and an empty object for every other path.
 #[derive(Debug)]

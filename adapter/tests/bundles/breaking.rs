@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::Result;
 use hyperfleet_adapter::pass::PassReport;
-use hyperfleet_adapter::transport::Transport;
 use lifecycle_bundle::guard::Members;
 use lifecycle_objects::destination::Destination;
 use lifecycle_objects::identity::Identity;
 use lifecycle_objects::inspection::Inspection;
 use lifecycle_objects::observation::{Query, Version};
 use lifecycle_objects::write::{Deletion, PropagationPolicy, Target, UpdateMode, WriteError};
+use lifecycle_transport::Transport;
 use serde_json::Value;
 use tokio::sync::{Mutex, Notify};
 

@@ -2,7 +2,7 @@
 
 use anyhow::{Context as _, Result, ensure};
 use futures::{StreamExt as _, TryStreamExt as _, stream};
-use hyperfleet_adapter::transport::kubernetes::KubernetesTransport;
+use lifecycle_transport::kubernetes::KubernetesTransport;
 use serde_json::Value;
 
 use crate::breaking::Breaking;

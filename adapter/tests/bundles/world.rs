@@ -8,11 +8,10 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result, ensure};
 use hyperfleet_adapter::api::{Answer, Api as HyperFleet, ApiFailure, CallContext};
+use hyperfleet_adapter::dependency::kubernetes::FORMER_MANAGERS;
 use hyperfleet_adapter::pass::PassReport;
 use hyperfleet_adapter::pipeline::Pipeline;
 use hyperfleet_adapter::trace::TraceContext;
-use hyperfleet_adapter::transport::Transport;
-use hyperfleet_adapter::transport::kubernetes::KubernetesTransport;
 use jiff::{SignedDuration, Timestamp};
 use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::core::{ApiResource, GroupVersionKind};
@@ -25,7 +24,9 @@ use lifecycle_core::task::compile::{Surroundings, compile};
 use lifecycle_e2e::fault::Proxy;
 use lifecycle_e2e::kube::{ControlPlane, TestNamespace};
 use lifecycle_e2e::{PATIENCE, await_condition, unique};
-use lifecycle_kube::{Settings, connect};
+use lifecycle_kube::{Cluster, Settings, connect};
+use lifecycle_transport::Transport;
+use lifecycle_transport::kubernetes::KubernetesTransport;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -86,7 +87,11 @@ impl World {
             namespace: control_plane.namespace().await?,
             group: format!("{}.example.com", unique("group")),
             proxy,
-            transport: KubernetesTransport::new(kubernetes, ADAPTER, Settings::default()),
+            transport: KubernetesTransport::new(Cluster::new(
+                kubernetes,
+                ADAPTER,
+                Settings { former_managers: &FORMER_MANAGERS, ..Settings::default() },
+            )),
             client: control_plane.client().await?,
             manifests: Vec::new(),
             options: json!({}),

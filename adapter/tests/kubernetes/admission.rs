@@ -1,7 +1,6 @@
 //! Tests how denials of admission are told apart from invalid and from forbidden requests, on a real API server.
 
 use anyhow::{Context, Result, bail, ensure};
-use hyperfleet_adapter::transport::Transport;
 use k8s_openapi::api::core::v1::ResourceQuota;
 use kube::api::{Patch, PatchParams};
 use lifecycle_e2e::{PATIENCE, await_condition};
@@ -10,6 +9,7 @@ use lifecycle_objects::observation::QueryBy;
 use lifecycle_objects::write::PropagationPolicy::Background;
 use lifecycle_objects::write::UpdateMode::Apply;
 use lifecycle_objects::write::{Command, Executed, Target, WriteErrorKind};
+use lifecycle_transport::Transport;
 use serde_json::{Value, json};
 
 use crate::world::{World, refusal, seen, target};

@@ -1,10 +1,10 @@
 //! Tests how the adapter disowns objects on a real API server.
 
 use anyhow::{Context, Result, ensure};
-use hyperfleet_adapter::transport::Transport;
 use lifecycle_objects::observation::Version;
 use lifecycle_objects::write::PropagationPolicy::Background;
 use lifecycle_objects::write::{Command, Disowning, Executed, WriteErrorKind};
+use lifecycle_transport::Transport;
 use serde_json::{Value, json};
 
 use crate::world::{World, target};

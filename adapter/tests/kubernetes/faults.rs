@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use hyperfleet_adapter::executor::execute;
-use hyperfleet_adapter::transport::Transport;
 use lifecycle_e2e::fault::{Fault, When};
 use lifecycle_e2e::{PATIENCE, unique};
 use lifecycle_kube::Settings;
 use lifecycle_objects::destination::Destination;
 use lifecycle_objects::write::PropagationPolicy::Background;
 use lifecycle_objects::write::{Command, Executed, WriteErrorKind};
+use lifecycle_transport::Transport;
+use lifecycle_transport::executor::execute;
 use serde_json::json;
 use tokio::time::Instant;
 

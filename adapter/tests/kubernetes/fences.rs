@@ -1,13 +1,13 @@
 //! Fences: a write changes an object only if its UID and resource version are those that were read.
 
 use anyhow::{Context, Result, ensure};
-use hyperfleet_adapter::transport::Transport;
 use lifecycle_e2e::kube::widgets;
 use lifecycle_e2e::{PATIENCE, await_condition, unique};
 use lifecycle_objects::destination::Destination;
 use lifecycle_objects::write::PropagationPolicy::{Background, Foreground};
 use lifecycle_objects::write::UpdateMode::Apply;
 use lifecycle_objects::write::{Command, Deletion, Executed, Target, WriteErrorKind};
+use lifecycle_transport::Transport;
 use serde_json::{Value, json};
 
 use crate::world::{World, namesake, refusal, target, text, unmanaged};

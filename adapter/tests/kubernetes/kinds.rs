@@ -3,8 +3,6 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use hyperfleet_adapter::transport::Transport;
-use hyperfleet_adapter::transport::memory::MemoryTransport;
 use k8s_openapi::api::rbac::v1::PolicyRule;
 use lifecycle_e2e::kube::widgets;
 use lifecycle_e2e::{PATIENCE, await_condition, unique};
@@ -15,6 +13,8 @@ use lifecycle_objects::observation::{Query, QueryBy};
 use lifecycle_objects::write::PropagationPolicy::Background;
 use lifecycle_objects::write::UpdateMode::Apply;
 use lifecycle_objects::write::{Deletion, Target, WriteErrorKind};
+use lifecycle_transport::Transport;
+use lifecycle_transport::memory::MemoryTransport;
 use serde_json::{Value, json};
 
 use crate::world::{World, refusal, seen, target, transport};

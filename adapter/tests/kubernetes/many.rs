@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 use futures::{StreamExt, TryStreamExt, stream};
-use hyperfleet_adapter::transport::Transport;
 use lifecycle_e2e::fault::When;
 use lifecycle_e2e::unique;
 use lifecycle_kube::Settings;
@@ -12,6 +11,7 @@ use lifecycle_objects::destination::Destination;
 use lifecycle_objects::observation::{Query, QueryBy};
 use lifecycle_objects::write::PropagationPolicy::Background;
 use lifecycle_objects::write::{Command, Executed};
+use lifecycle_transport::Transport;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 

@@ -1,12 +1,12 @@
 //! Managed fields: which fields an update removes, and which it keeps.
 
 use anyhow::{Context, Result};
-use hyperfleet_adapter::transport::Transport;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::api::PostParams;
 use lifecycle_objects::observation::QueryBy;
 use lifecycle_objects::write::UpdateMode::{Apply, ApplyOverride, Replace};
 use lifecycle_objects::write::{PropagationPolicy, WriteErrorKind};
+use lifecycle_transport::Transport;
 use serde_json::{Value, json};
 
 use crate::world::{ADAPTER, World, managed_fields, namesake, refusal, seen, target, text, unmanaged};

@@ -1,8 +1,8 @@
 //! The modes of an update: which fields of others each of them keeps.
 
 use anyhow::{Context as _, Result};
-use hyperfleet_adapter::transport::Transport;
 use lifecycle_objects::write::{UpdateMode, WriteErrorKind};
+use lifecycle_transport::Transport;
 use serde_json::{Value, json};
 
 use crate::world::{World, refusal, seen, target};

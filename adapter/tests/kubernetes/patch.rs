@@ -1,9 +1,9 @@
 //! Merge patches, and the applies after them.
 
 use anyhow::{Context, Result};
-use hyperfleet_adapter::transport::Transport;
 use lifecycle_objects::write::UpdateMode::Apply;
 use lifecycle_objects::write::{Command, Executed, WriteErrorKind};
+use lifecycle_transport::Transport;
 use serde_json::{Value, json};
 
 use crate::world::{World, managed_fields, refusal, seen, target, text};

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Context, Result};
-use hyperfleet_adapter::transport::Transport;
 use lifecycle_e2e::kube::widgets;
 use lifecycle_e2e::{PATIENCE, await_condition, unique};
 use lifecycle_kube::{CallObserver, CallRecord, Cluster, Fence, Settings, connect};
@@ -12,6 +11,7 @@ use lifecycle_objects::destination::Destination;
 use lifecycle_objects::object_ref::ObjectRef;
 use lifecycle_objects::write::UpdateMode::Apply;
 use lifecycle_objects::write::{PropagationPolicy, WriteErrorKind};
+use lifecycle_transport::Transport;
 use serde_json::{Value, json};
 
 use crate::world::{World, seen, target, transport};

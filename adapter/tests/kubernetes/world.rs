@@ -4,18 +4,19 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use hyperfleet_adapter::executor::execute;
-use hyperfleet_adapter::transport::Transport;
-use hyperfleet_adapter::transport::kubernetes::KubernetesTransport;
+use hyperfleet_adapter::dependency::kubernetes::FORMER_MANAGERS;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Patch, PatchParams};
 use lifecycle_e2e::PATIENCE;
 use lifecycle_e2e::kube::{ControlPlane, TestNamespace};
-use lifecycle_kube::{Settings, connect};
+use lifecycle_kube::{Cluster, Settings, connect};
 use lifecycle_objects::destination::Destination;
 use lifecycle_objects::id::GroupVersionKind;
 use lifecycle_objects::observation::{Query, QueryBy, Version};
 use lifecycle_objects::write::{Command, Executed, Target, WriteError, WriteErrorKind};
+use lifecycle_transport::Transport;
+use lifecycle_transport::executor::execute;
+use lifecycle_transport::kubernetes::KubernetesTransport;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -23,7 +24,8 @@ pub(crate) const ADAPTER: &str = "team-adapter";
 
 pub(crate) async fn transport(kubeconfig: &Path, settings: Settings) -> Result<KubernetesTransport> {
     lifecycle_e2e::init();
-    Ok(KubernetesTransport::new(connect(Some(kubeconfig), "lifecycle-test/1").await?, ADAPTER, settings))
+    let settings = Settings { former_managers: &FORMER_MANAGERS, ..settings };
+    Ok(KubernetesTransport::new(Cluster::new(connect(Some(kubeconfig), "lifecycle-test/1").await?, ADAPTER, settings)))
 }
 
 /// A control plane, a test namespace, and the transport under test.

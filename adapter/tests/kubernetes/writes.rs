@@ -1,9 +1,9 @@
 //! Tests how the adapter creates, updates and recreates objects on a real API server.
 
 use anyhow::{Context, Result, ensure};
-use hyperfleet_adapter::transport::Transport;
 use lifecycle_objects::destination::Destination;
 use lifecycle_objects::write::{Command, Executed, UpdateMode, WriteErrorKind};
+use lifecycle_transport::Transport;
 use serde_json::json;
 
 use crate::world::{World, refusal, seen, target, text};

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use hyperfleet_adapter::transport::Transport;
 use jiff::Timestamp;
+use lifecycle_transport::Transport;
 use serde_json::{Value, json};
 
 use crate::journal::Journal;

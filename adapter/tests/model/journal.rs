@@ -2,11 +2,11 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use hyperfleet_adapter::transport::Transport;
 use lifecycle_objects::destination::Destination;
 use lifecycle_objects::id::GroupVersionKind;
 use lifecycle_objects::observation::{Query, QueryBy};
 use lifecycle_objects::write::{Target, WriteError, WriteErrorKind};
+use lifecycle_transport::Transport;
 use serde_json::Value;
 
 use crate::object::name;

@@ -14,10 +14,10 @@ use std::time::Duration;
 
 use anyhow::Result;
 use futures::future::try_join_all;
-use hyperfleet_adapter::transport::maestro::MaestroTransport;
 use jiff::Timestamp;
 use lifecycle_e2e::unique;
 use lifecycle_maestro::{Maestro, Settings as Client};
+use lifecycle_transport::maestro::MaestroTransport;
 use local_maestro::{Bundle, LocalMaestro, Options};
 use serde_json::Value;
 

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use hyperfleet_adapter::transport::memory::MemoryTransport;
 use jiff::Timestamp;
 use lifecycle_core::row::Row;
+use lifecycle_transport::memory::MemoryTransport;
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestError, TestRng, TestRunner};
 

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use hyperfleet_adapter::transport::Transport;
 use jiff::SignedDuration;
 use lifecycle_objects::destination::Destination;
 use lifecycle_objects::id::GroupVersionKind;
 use lifecycle_objects::write::{PropagationPolicy, Target, WriteErrorKind};
+use lifecycle_transport::Transport;
 use serde_json::{Value, json};
 
 use crate::ground::Ground;

@@ -15,16 +15,17 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use futures::future::try_join_all;
-use hyperfleet_adapter::transport::Transport;
-use hyperfleet_adapter::transport::kubernetes::KubernetesTransport;
+use hyperfleet_adapter::dependency::kubernetes::FORMER_MANAGERS;
 use jiff::Timestamp;
 use lifecycle_e2e::fault::{self, Proxy, When};
 use lifecycle_e2e::kube::{ControlPlane, TestNamespace, widgets};
 use lifecycle_e2e::{PATIENCE, await_condition, unique};
-use lifecycle_kube::{Settings as Client, connect};
+use lifecycle_kube::{Cluster, Settings as Client, connect};
 use lifecycle_objects::destination::Destination;
 use lifecycle_objects::observation::{Query, QueryBy};
 use lifecycle_objects::write::{PropagationPolicy, Target, WriteErrorKind};
+use lifecycle_transport::Transport;
+use lifecycle_transport::kubernetes::KubernetesTransport;
 use serde_json::{Value, json};
 
 use crate::arena::{self, explore};
@@ -94,8 +95,9 @@ impl arena::Arena for Arc<Arena> {
 }
 
 async fn transport(kubeconfig: &std::path::Path, manager: &str) -> Result<KubernetesTransport> {
-    let settings = Client { look_again_after: Duration::ZERO, ..Client::default() };
-    Ok(KubernetesTransport::new(connect(Some(kubeconfig), "lifecycle-model/1").await?, manager, settings))
+    let settings = Client { look_again_after: Duration::ZERO, former_managers: &FORMER_MANAGERS, ..Client::default() };
+    let client = connect(Some(kubeconfig), "lifecycle-model/1").await?;
+    Ok(KubernetesTransport::new(Cluster::new(client, manager, settings)))
 }
 
 impl Ground for Server {

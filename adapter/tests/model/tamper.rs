@@ -6,13 +6,13 @@
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
-use hyperfleet_adapter::transport::Transport;
 use lifecycle_bundle::guard::Members;
 use lifecycle_objects::destination::Destination;
 use lifecycle_objects::identity::Identity;
 use lifecycle_objects::inspection::Inspection;
 use lifecycle_objects::observation::{Query, QueryBy, Version};
 use lifecycle_objects::write::{Deletion, PropagationPolicy, Target, UpdateMode, WriteError, WriteErrorKind};
+use lifecycle_transport::Transport;
 use serde_json::{Value, json};
 
 use crate::object::{created, is_written, label, name};

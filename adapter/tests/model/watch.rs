@@ -6,13 +6,13 @@
 use std::future::pending;
 use std::sync::Arc;
 
-use hyperfleet_adapter::transport::Transport;
 use lifecycle_bundle::guard::Members;
 use lifecycle_objects::destination::Destination;
 use lifecycle_objects::identity::Identity;
 use lifecycle_objects::inspection::Inspection;
 use lifecycle_objects::observation::{Query, Version};
 use lifecycle_objects::write::{Deletion, PropagationPolicy, Target, UpdateMode, WriteError, WriteErrorKind};
+use lifecycle_transport::Transport;
 use serde_json::Value;
 
 use crate::control::Control;

@@ -17,8 +17,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
 use super::*;
-use crate::{Fence, Selector};
 use crate::connect;
+use crate::{Fence, Selector};
 
 type Answers = dyn Fn(&str) -> (u16, Value) + Send + Sync;
 

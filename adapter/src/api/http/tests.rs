@@ -11,8 +11,8 @@ use lifecycle_service::metrics::Exposition;
 use tokio::net::TcpListener;
 
 use super::*;
-use crate::admin::Readiness;
 use crate::metrics::{MetricIdentity, Metrics};
+use crate::readiness::Readiness;
 
 fn settings(base_url: String) -> Settings {
     let delay = Duration::from_millis(1);

@@ -15,6 +15,7 @@ use lifecycle_core::precondition::{PreconditionResult, Verdict};
 use lifecycle_core::stage::Phase;
 use lifecycle_core::task::{Param, Task};
 use lifecycle_language::secrets::SecretPaths;
+use lifecycle_transport::memory::Operation;
 use serde_json::{Map, Value};
 
 use super::{
@@ -26,7 +27,6 @@ use crate::fetch::{CallRecord, LogRecord};
 use crate::pass::account::{self, Account};
 use crate::pass::{PassReport, Status};
 use crate::redact::{self, Redactor};
-use crate::transport::memory::Operation;
 
 /// The `detail` of a phase that ended because the API resource does not exist.
 const RESOURCE_NOT_FOUND: &str = "resource not found";

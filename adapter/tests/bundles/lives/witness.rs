@@ -7,8 +7,6 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context as _, Result, ensure};
-use hyperfleet_adapter::transport::Transport;
-use hyperfleet_adapter::transport::kubernetes::KubernetesTransport;
 use kube::Client;
 use lifecycle_bundle::guard::Members;
 use lifecycle_objects::destination::Destination;
@@ -16,6 +14,8 @@ use lifecycle_objects::identity::Identity;
 use lifecycle_objects::inspection::Inspection;
 use lifecycle_objects::observation::{Query, Version};
 use lifecycle_objects::write::{Deletion, PropagationPolicy, Target, UpdateMode, WriteError};
+use lifecycle_transport::Transport;
+use lifecycle_transport::kubernetes::KubernetesTransport;
 use serde_json::Value;
 
 use super::cluster::{Cluster, Site, is_member};

@@ -1,6 +1,7 @@
 //! What a server makes of a written object beyond storing it: `metadata.generation`, the `data` of a Secret, and quantities.
 
-use lifecycle_language::value::base64;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use lifecycle_objects::id::GroupVersionKind;
 use lifecycle_objects::kinds::is_namespaced;
 use lifecycle_objects::quantity::canonicalize;
@@ -101,7 +102,7 @@ pub(super) fn encode_secret(kind: &GroupVersionKind, object: &mut Value) {
     }
     let Some(fields) = object.as_object_mut() else { return };
     let Some(Value::Object(texts)) = fields.remove("stringData") else { return };
-    let encoded = texts.iter().filter_map(|(key, text)| Some((key.clone(), base64::encode(text.as_str()?.as_bytes()))));
+    let encoded = texts.iter().filter_map(|(key, text)| Some((key.clone(), STANDARD.encode(text.as_str()?))));
     let encoded: Map<String, Value> = encoded.map(|(key, text)| (key, text.into())).collect();
     if encoded.is_empty() {
         return;

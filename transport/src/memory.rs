@@ -30,8 +30,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use jiff::Timestamp;
 use lifecycle_bundle::guard::{Guard, Members};
 use lifecycle_objects::destination::Destination;
+use lifecycle_objects::fence::Fence;
 use lifecycle_objects::identity::Identity;
 use lifecycle_objects::inspection::Inspection;
+use lifecycle_objects::merge_keys::refuse_equal_keys;
 use lifecycle_objects::object_ref::ObjectRef;
 use lifecycle_objects::observation::{Query, QueryBy, Version};
 use lifecycle_objects::quantity::canonicalize;
@@ -40,9 +42,8 @@ use serde_json::Value;
 
 pub use self::operation::{ApplyResult, Operation, OperationVerb};
 use self::state::{Key, State, Stored, fence, is_terminating, refuse};
+use crate::Transport;
 use crate::field_types;
-use crate::transport::Transport;
-use crate::transport::kubernetes::{fence as fence_of, refuse_equal_keys};
 
 /// A transport whose API server is a store of objects in memory.
 pub struct MemoryTransport {
@@ -204,7 +205,7 @@ impl MemoryTransport {
     fn merge_patch(&self, document: &Value, target: &Target) -> Result<Option<Value>, WriteError> {
         let invalid = |message: String| refuse(WriteErrorKind::Invalid, "patch", &ObjectRef::from(target), &message);
         let document = server::without_generation(document);
-        let document = fence_of(target).in_patch(&document, &ObjectRef::from(target)).map_err(invalid)?;
+        let document = Fence::from(target).in_patch(&document, &ObjectRef::from(target)).map_err(invalid)?;
         let key = Key::from(target);
         self.change("patch", &key, target, |stored| {
             merge::patch(&mut stored.object, stored.applied.as_mut(), &document)

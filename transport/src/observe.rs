@@ -11,8 +11,8 @@ use lifecycle_objects::write::{WriteError, WriteErrorKind};
 use serde_json::Value;
 use tokio::time::Instant;
 
+use crate::Transport;
 use crate::executor::deadline_exceeded;
-use crate::transport::Transport;
 
 /// How many reads of one event run at the same time.
 const CONCURRENT_READS: usize = 16;

@@ -1,13 +1,11 @@
 //! The transport to the clusters of Maestro's consumers.
 //!
-//! In: core's queries and fenced writes about `ManifestWorks`. Out: the works as Maestro has them. Fails with a
-//! [`WriteError`] that quotes Maestro's text. The crate [`lifecycle_maestro`] makes the calls; this module finds the consumer
-//! in them, and reports each request to the adapter's metrics and to the supervisor of dependencies.
-
-use std::sync::Arc;
+//! In: queries and fenced writes about `ManifestWorks`. Out: the works as Maestro has them. Fails with a
+//! [`WriteError`] that quotes Maestro's text. The crate [`lifecycle_maestro`] makes the calls, and tells its observer about each;
+//! this module finds the consumer in them.
 
 use lifecycle_bundle::guard::Members;
-use lifecycle_maestro::{CallObserver, CallRecord, Maestro};
+use lifecycle_maestro::Maestro;
 use lifecycle_objects::destination::Destination;
 use lifecycle_objects::identity::Identity;
 use lifecycle_objects::inspection::Inspection;
@@ -16,12 +14,7 @@ use lifecycle_objects::observation::{Query, QueryBy, Version};
 use lifecycle_objects::write::{Deletion, PropagationPolicy, Target, UpdateMode, WriteError, WriteErrorKind};
 use serde_json::Value;
 
-use crate::dependency::{Probe, Suspicion};
-use crate::metrics::{Api, Metrics};
-use crate::transport::Transport;
-
-/// The kind that requests to Maestro are about, as metrics name it.
-const KIND: &str = "ManifestWork";
+use crate::Transport;
 
 /// A client of one Maestro, for all its consumers.
 #[derive(Debug, Clone)]
@@ -35,30 +28,6 @@ impl MaestroTransport {
     pub fn new(maestro: Maestro) -> Self {
         Self { maestro }
     }
-
-    /// Returns a probe that succeeds if both of Maestro's servers answer.
-    #[must_use]
-    pub fn probe(&self) -> Probe {
-        let maestro = self.maestro.clone();
-        Box::new(move || {
-            let maestro = maestro.clone();
-            Box::pin(async move { maestro.probe().await.map_err(|refusal| refusal.message) })
-        })
-    }
-}
-
-/// Returns an observer that counts every request, and raises a suspicion for each that Maestro itself did not answer.
-#[must_use]
-pub fn observer(metrics: Arc<Metrics>, suspicion: Suspicion) -> CallObserver {
-    Arc::new(move || {
-        let (metrics, doubtful) = (Arc::clone(&metrics), suspicion.call());
-        Box::new(move |call: CallRecord| {
-            metrics.api_request(Api::Maestro, call.verb, KIND, call.status, call.duration);
-            if let Some(status) = call.status {
-                doubtful.answered(status);
-            }
-        })
-    })
 }
 
 /// The consumer of a call. The router sends no other calls here.

@@ -9,7 +9,7 @@ use lifecycle_objects::observation::Version;
 use lifecycle_objects::write::{Disowning, Executed};
 
 use super::{CONCURRENT_WRITES, Executor};
-use crate::transport::Transport;
+use crate::Transport;
 
 impl<T: Transport> Executor<'_, T> {
     pub(super) async fn disown(&self, former: Vec<Disowning>, last: Disowning) -> Executed {

@@ -5,7 +5,7 @@ use lifecycle_objects::write::{Executed, Target, WriteError, WriteErrorKind};
 use serde_json::Value;
 
 use super::Executor;
-use crate::transport::Transport;
+use crate::Transport;
 
 impl<T: Transport> Executor<'_, T> {
     pub(super) async fn patch(&self, mut target: Target, documents: &[Value]) -> Executed {

@@ -11,7 +11,7 @@ use lifecycle_objects::write::{Command, Executed, WriteError};
 use tokio::time::Instant;
 
 use super::{CONCURRENT_WRITES, deadline_exceeded, execute};
-use crate::transport::Transport;
+use crate::Transport;
 
 /// How many inspections run at the same time. Each sends up to 16 lists at once, so that more would crowd out other events
 /// in the API server's fair queuing.

@@ -13,7 +13,7 @@ use lifecycle_objects::write::{Deletion, PropagationPolicy, Target, UpdateMode, 
 use serde_json::{Value, json};
 
 use super::*;
-use crate::transport::memory::MemoryTransport;
+use crate::memory::MemoryTransport;
 
 /// An in-memory store in which reads of one name fail, and reads of another one hang.
 struct Flaky(MemoryTransport);

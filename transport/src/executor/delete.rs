@@ -8,7 +8,7 @@ use lifecycle_objects::write::{Deletion, Executed, PropagationPolicy, Target, Wr
 use serde_json::Value;
 
 use super::{CONCURRENT_WRITES, Executor, uid};
-use crate::transport::Transport;
+use crate::Transport;
 
 /// How to treat an object that the server still shows in its response to the deletion: return it, or read it
 /// once more.

@@ -18,8 +18,8 @@ use tokio::time::Instant;
 
 use super::*;
 use crate::executor::execute;
+use crate::memory::MemoryTransport;
 use crate::observe::find_all;
-use crate::transport::memory::MemoryTransport;
 
 const NOW: &str = "2026-01-01T00:00:00Z";
 

@@ -14,7 +14,7 @@ use lifecycle_objects::write::{Deletion, Disowning, UpdateMode};
 use serde_json::json;
 
 use super::*;
-use crate::transport::memory::MemoryTransport;
+use crate::memory::MemoryTransport;
 
 mod batch;
 mod delete;

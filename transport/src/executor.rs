@@ -21,7 +21,7 @@ use tokio::time::Instant;
 
 pub use self::batch::{execute_all, inspect_all};
 use self::delete::AfterDelete;
-use crate::transport::Transport;
+use crate::Transport;
 
 /// How many objects of one command are written at the same time: enough to hide the round trips, and few enough
 /// for the API server's fair queuing to serve other events too.

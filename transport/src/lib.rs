@@ -1,13 +1,35 @@
-//! The trait through which the adapter reads and writes objects.
+//! Carries out what was decided about objects, at whatever server they live.
 //!
-//! In: core's queries and fenced writes. Out: the server's objects. Fails with a [`WriteError`], whose kind
-//! says how the server refused. A method makes exactly one call and never retries; the planner has decided
-//! beforehand what to write. Two reads may make more: [`Transport::find`] of a kind that the server does not serve in the asked
-//! version, and [`Transport::inspect`].
+//! In: queries, fenced commands, and the requests of a set's [`Pass`](lifecycle_bundle::pass::Pass), with a deadline. Out: what
+//! was read, and what became of each command. Nothing here decides or retries: core, or a set, has decided before.
+//!
+//! ```text
+//! request ─▶ observe · executor ─▶ Transport ◀─ kubernetes · maestro · router · memory
+//! ```
+//!
+//! * [`Transport`] reads and writes the objects of one server: exactly one call for each method.
+//! * [`executor`] executes a command through a transport, or many at the same time; [`observe`] reads many; [`request`] carries
+//!   out what a set asks for. All return by a deadline.
+//! * [`router`] picks a transport by the destination of a call.
+//! * [`memory`] is the API server of dry runs and tests; [`field_types`] knows the types of the fields that it checks.
+//!
+//! The transports to real servers are here and not in a program, as each program with a set of objects needs them, and not in
+//! the crates of the clients, which know nothing of sets. Each is behind a feature, `kubernetes` and `maestro`: a program that
+//! writes to another server, by REST or through a cloud's API, brings a transport of its own and links neither client.
+//!
+//! A [`Transport`] fails with a [`WriteError`], whose kind says how the server refused. A method makes exactly one call and never
+//! retries. Two reads may make more: [`Transport::find`] of a kind that the server does not serve in the asked version, and
+//! [`Transport::inspect`].
 
+pub mod executor;
+pub mod field_types;
+#[cfg(feature = "kubernetes")]
 pub mod kubernetes;
+#[cfg(feature = "maestro")]
 pub mod maestro;
 pub mod memory;
+pub mod observe;
+pub mod request;
 pub mod router;
 
 use std::future::Future;
