@@ -42,6 +42,7 @@ pub enum Barrier {
     /// Once each object of the step is ready, or gone.
     #[default]
     Ready,
-    /// Once each object of the step was attempted. What failed is collected, and nothing that is wanted no longer is removed after it.
+    /// Once each object of the step was attempted, ready or not. What failed is collected, and nothing that is wanted no longer is removed
+    /// after it.
     Attempted,
 }

@@ -222,7 +222,8 @@ impl Work {
             }
         }
         // A refused write explains more than an object that is not ready yet.
-        let blocker = failed.or(kept_out).or(unready);
+        let waits = set.setting.barrier == Barrier::Ready || step.act != Act::Apply;
+        let blocker = failed.or(kept_out).or(unready.filter(|_| waits));
         // Where one could not be applied again, all are due with the next event. An object that fails for another reason, such as a
         // taken name, may fail for ever, and must not have the others written with every event.
         let has_failed = handled.iter().any(|index| set.all[*index].has_failed_to_be_applied_again());

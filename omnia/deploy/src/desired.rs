@@ -7,6 +7,8 @@
 //! Each kind is in a file of its own, which says what is in its object for each target.
 
 use lifecycle_config::diagnostics::Diagnostics;
+use lifecycle_objects::id::GroupVersionKind;
+use lifecycle_objects::identity::GroupKind;
 use promptkit_pack::arena::Arena;
 use promptkit_pack::pack::{self, Pack};
 use promptkit_pack::reader::Reader;
@@ -67,7 +69,44 @@ impl Kind {
         }
     }
 
-    fn api_version(self) -> &'static str {
+    /// The order in which an object of the kind is applied.
+    #[must_use]
+    pub fn apply_order(self) -> i16 {
+        self as i16
+    }
+
+    /// The order in which an object of the kind is deleted.
+    #[must_use]
+    pub fn delete_order(self) -> i16 {
+        -self.apply_order()
+    }
+
+    /// The kind of an object; none if it is no kind of a pack.
+    #[must_use]
+    pub fn of(kind: &GroupKind) -> Option<Self> {
+        Self::ALL.into_iter().find(|known| known.group_kind() == *kind)
+    }
+
+    /// The kind of a resource of this type; none for a type of another adapter.
+    #[must_use]
+    pub fn of_type(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|known| known.type_name() == name)
+    }
+
+    /// The kind as the set engine knows it.
+    #[must_use]
+    pub fn group_kind(self) -> GroupKind {
+        let kind = self.version_kind();
+        GroupKind::new(&kind.group, &kind.kind)
+    }
+
+    /// The kind with its version.
+    #[must_use]
+    pub fn version_kind(self) -> GroupVersionKind {
+        GroupVersionKind::new(self.api_version(), self.name())
+    }
+
+    pub(crate) fn api_version(self) -> &'static str {
         match self {
             Self::ConfigMap => "v1",
             Self::PromptPack | Self::ToolRegistry | Self::AgentPolicy | Self::AgentRuntime => {

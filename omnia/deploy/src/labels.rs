@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 use lifecycle_objects::labels::is_label_value;
 use lifecycle_objects::proof::hexadecimal;
+use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 /// Label: the program that made the object.
@@ -44,10 +45,18 @@ pub fn of(pack_id: &str, version: &str, resource_type: &str, user: &Labels) -> L
     user.chain(own.map(|(key, value)| (key.to_owned(), value))).collect()
 }
 
-/// The selector of a pack's objects.
+/// The value of the label [`PACK_ID`] on a pack's objects, by which they are selected.
 #[must_use]
-pub fn selector(pack_id: &str) -> String {
-    format!("{PACK_ID}={}", distinct(pack_id))
+pub fn of_pack(pack_id: &str) -> String {
+    distinct(pack_id)
+}
+
+/// The labels of an object as its server has it.
+#[must_use]
+pub fn read(object: &Value) -> Labels {
+    let labels = object.get("metadata").and_then(|metadata| metadata.get("labels")).and_then(Value::as_object);
+    let text = |(key, value): (&String, &Value)| Some((key.clone(), value.as_str()?.to_owned()));
+    labels.into_iter().flatten().filter_map(text).collect()
 }
 
 /// Whose an object is.
@@ -160,7 +169,7 @@ mod tests {
             let labels = of(&id, &version, "agent_runtime", &Labels::new());
             prop_assert!(labels.values().all(|value| is_label_value(value)), "{:?}", labels);
             prop_assert_eq!(claim(&labels, &id), Claim::Ours);
-            prop_assert_eq!(selector(&id), format!("{PACK_ID}={}", labels[PACK_ID]));
+            prop_assert_eq!(of_pack(&id), labels[PACK_ID].clone());
         }
 
         #[test]

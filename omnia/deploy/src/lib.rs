@@ -11,9 +11,14 @@
 
 pub mod binding;
 pub mod config;
+pub mod deployment;
 pub mod desired;
+pub mod engine;
+pub mod errors;
 pub mod intent;
 pub mod labels;
+pub mod marks;
 pub mod names;
+pub mod plan;
 pub mod readiness;
 pub mod rest;

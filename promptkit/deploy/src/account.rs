@@ -58,8 +58,14 @@ struct Outcome {
 }
 
 impl Account {
-    /// Opens an account with the state before the call.
-    pub(crate) fn new(state: State, events_to: Option<(Output, Box<RawValue>)>) -> Self {
+    /// Opens an account with the state before the call. Nothing of it is seen before its end.
+    #[must_use]
+    pub fn new(state: State) -> Self {
+        Self::streaming(state, None)
+    }
+
+    /// Opens an account whose events are also written at once, where somebody asked for that.
+    pub(crate) fn streaming(state: State, events_to: Option<(Output, Box<RawValue>)>) -> Self {
         Self { events_to, book: Mutex::new(Book { state, ..Book::default() }) }
     }
 
@@ -147,6 +153,18 @@ impl Account {
     /// Changes the state's other members, such as the pack's version.
     pub fn update_state(&self, change: impl FnOnce(&mut State)) {
         change(&mut self.book().state);
+    }
+
+    /// The errors so far.
+    #[must_use]
+    pub fn errors(&self) -> Vec<DeployError> {
+        self.book().errors.clone()
+    }
+
+    /// The events so far.
+    #[must_use]
+    pub fn events(&self) -> Vec<Event> {
+        self.book().events.clone()
     }
 
     /// Reads the state as it is now.

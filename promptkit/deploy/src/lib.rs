@@ -11,6 +11,8 @@
 //! | [`account`] | what a running call has done: events, errors, and the state that it leaves |
 //! | [`state`] | the adapter's state between two calls, and whose it is |
 //! | [`error`] | an error that names the resource, the category and the cure |
+//! | [`drive`] | drives the pass of a set of resources, and accounts for each of them |
+//! | [`poll`] | asks again and again until something works |
 //! | [`serve`] | the server: answers lines in order until the input ends or a signal arrives |
 //! | `lines` | reads lines up to a limit |
 //! | `answer` | writes lines up to a limit |
@@ -20,9 +22,11 @@
 
 pub mod account;
 mod answer;
+pub mod drive;
 pub mod error;
 mod lines;
 mod methods;
+pub mod poll;
 pub mod protocol;
 pub mod provider;
 pub mod serve;

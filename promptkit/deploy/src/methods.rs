@@ -165,7 +165,7 @@ impl<P: Provider> Server<'_, P> {
     fn account(&self, id: Option<&RawValue>, prior: &Prior, extensions: Extensions) -> Account {
         let id = || id.map_or_else(|| RawValue::NULL.to_owned(), ToOwned::to_owned);
         let events_to = extensions.stream.then(|| (self.output.clone(), id()));
-        Account::new(prior.state.clone(), events_to)
+        Account::streaming(prior.state.clone(), events_to)
     }
 
     fn call<'c>(&'c self, config: &'c P::Config, request: &'c PlanRequest, prior: &'c Prior) -> Call<'c, P::Config> {

@@ -1,0 +1,156 @@
+//! Deployments to an API server in memory: what is there afterwards, what the state has, and what a plan says then.
+
+mod lives;
+mod world;
+
+use promptkit_deploy::error::Category;
+use promptkit_deploy::protocol::{EventKind, Health};
+use serde_json::json;
+
+use self::world::{Fault, World, pack};
+use super::*;
+
+#[test]
+fn pack_is_deployed_in_order_and_leaves_nothing_to_do() {
+    let mut world = World::new();
+    world.pack = pack(&["a", "b"], &["search"], "1.0.0");
+    let account = world.apply();
+    assert_eq!(account.errors(), []);
+    let expected = ["ConfigMap p-packdata", "PromptPack p", "ToolRegistry p-tools", "AgentRuntime a", "AgentRuntime b"];
+    assert_eq!(world.written(), expected);
+    assert_eq!(
+        world.plan(),
+        [
+            "NO_CHANGE configmap.p-packdata",
+            "NO_CHANGE prompt_pack.p",
+            "NO_CHANGE tool_registry.p-tools",
+            "NO_CHANGE agent_runtime.a",
+            "NO_CHANGE agent_runtime.b"
+        ]
+    );
+    world.written();
+    world.apply();
+    assert_eq!(world.written(), [""; 0], "nothing changed");
+    let progress: Vec<_> = account
+        .events()
+        .into_iter()
+        .filter(|event| event.kind == EventKind::Progress)
+        .map(|event| event.message)
+        .collect();
+    let expected = [
+        "Creating configmap: p-packdata (0%)",
+        "Creating prompt_pack: p (20%)",
+        "Creating tool_registry: p-tools (40%)",
+        "Creating agent_runtime: a (80%)",
+        "Creating agent_runtime: b (86%)",
+    ];
+    assert_eq!(progress, expected);
+}
+
+#[test]
+fn what_left_the_pack_goes_after_all_else_was_written() {
+    let mut world = World::new();
+    world.pack = pack(&["a", "b"], &["search"], "1.0.0");
+    world.apply();
+    world.pack = pack(&["a", "c"], &[], "1.0.1");
+    let plan = world.plan();
+    assert!(
+        plan.ends_with(&["DELETE agent_runtime.b".to_owned(), "DELETE tool_registry.p-tools".to_owned()]),
+        "{plan:?}"
+    );
+    world.written();
+    world.fault = Some(Fault::refuse("AgentRuntime c"));
+    let account = world.apply();
+    assert_eq!(account.errors().len(), 1, "{:?}", account.errors());
+    assert_eq!(account.errors()[0].category, Category::Permission);
+    assert!(!world.written().iter().any(|write| write.starts_with("delete")), "a failed write keeps what is to go");
+    world.fault = None;
+    let account = world.apply();
+    assert_eq!(account.errors(), []);
+    assert_eq!(world.ours(), ["AgentRuntime a", "AgentRuntime c", "ConfigMap p-packdata", "PromptPack p"]);
+    assert!(account.state().find("agent_runtime", "b").is_none());
+}
+
+#[test]
+fn object_of_others_is_neither_changed_nor_deleted() {
+    let mut world = World::new();
+    world.put(json!({
+        "apiVersion": "omnia.altairalabs.ai/v1alpha1", "kind": "AgentRuntime",
+        "metadata": { "name": "a", "namespace": "team", "labels": { "app.kubernetes.io/managed-by": "helm" } },
+    }));
+    world.pack = pack(&["a", "b"], &[], "1.0.0");
+    let account = world.apply();
+    let errors = account.errors();
+    assert!(errors.len() == 1 && errors[0].category == Category::Conflict, "{errors:?}");
+    assert!(errors[0].message.contains("belongs to `helm`"), "{errors:?}");
+    assert!(world.ours().contains(&"AgentRuntime b".to_owned()), "the others are written");
+    let account = world.destroy();
+    assert!(
+        account.events().iter().any(|event| event.message.contains("it belongs to `helm`")),
+        "{:?}",
+        account.events()
+    );
+    assert_eq!((world.ours(), account.state().resources), (Vec::new(), Vec::new()));
+    assert!(world.exists("AgentRuntime a"));
+}
+
+#[test]
+fn deletion_that_is_refused_stays_in_the_state_and_the_next_one_ends_it() {
+    let mut world = World::new();
+    world.pack = pack(&["a", "b"], &[], "1.0.0");
+    world.apply();
+    world.written();
+    world.fault = Some(Fault::refuse("AgentRuntime b"));
+    let account = world.destroy();
+    assert_eq!(world.written(), ["delete AgentRuntime a", "delete PromptPack p", "delete ConfigMap p-packdata"]);
+    let left: Vec<_> = account.state().resources.into_iter().map(|entry| entry.name).collect();
+    assert_eq!(left, ["b"]);
+    world.fault = None;
+    let account = world.destroy();
+    assert_eq!((account.errors(), account.state().resources), (Vec::new(), Vec::new()));
+    assert_eq!(world.ours(), [""; 0]);
+}
+
+#[test]
+fn drift_is_planned_and_mended() {
+    let mut world = World::new();
+    world.pack = pack(&["a"], &[], "1.0.0");
+    world.apply();
+    world.patch("PromptPack", "p", &json!({ "spec": { "version": "9" } }));
+    let plan = world.plan();
+    assert!(plan.contains(&"DRIFT prompt_pack.p (Update prompt_pack p: spec.version)".to_owned()), "{plan:?}");
+    world.apply();
+    assert!(!world.plan().iter().any(|change| change.starts_with("DRIFT")));
+}
+
+#[test]
+fn agent_that_fails_or_is_late_keeps_its_id_and_is_waited_for_again() {
+    for (name, status, category) in [
+        ("failed", json!({ "phase": "Failed" }), Category::Resource),
+        ("never ready", json!({ "phase": "Pending" }), Category::Timeout),
+    ] {
+        let mut world = World::new();
+        world.pack = pack(&["a"], &[], "1.0.0");
+        world.status = status;
+        let account = world.apply();
+        let errors = account.errors();
+        assert!(errors.len() == 1 && errors[0].category == category, "{name}: {errors:?}");
+        assert!(!account.state().find("agent_runtime", "a").unwrap().uid.is_empty(), "{name}");
+        world.status = json!({ "phase": "Running" });
+        assert_eq!(world.apply().errors(), [], "{name}: the next apply looks again");
+    }
+}
+
+#[test]
+fn health_is_that_of_each_object() {
+    let mut world = World::new();
+    world.pack = pack(&["a"], &[], "1.0.0");
+    world.apply();
+    let health = |world: &mut World| world.health().into_iter().map(|it| (it.name, it.status)).collect::<Vec<_>>();
+    let expected =
+        |pack, agent| vec![("p-packdata".to_owned(), Health::Healthy), ("p".to_owned(), pack), ("a".to_owned(), agent)];
+    assert_eq!(health(&mut world), expected(Health::Healthy, Health::Healthy));
+    world.remove("PromptPack", "p");
+    world.patch("AgentRuntime", "a", &json!({ "status": { "phase": "Error" } }));
+    assert_eq!(health(&mut world), expected(Health::Missing, Health::Unhealthy));
+}

@@ -1,0 +1,97 @@
+//! What a deployment would do, for people.
+//!
+//! In: the report of a pass that was only planned, what is wanted, and what was found. Out: a [`Plan`]. Nothing here fails.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use lifecycle_bundle::report::ObjectReport;
+use lifecycle_bundle::table::Decision;
+use lifecycle_objects::identity::Identity;
+use lifecycle_objects::object_ref::ObjectRef;
+use lifecycle_objects::observation::Version;
+use promptkit_deploy::drive::Planned;
+use promptkit_deploy::protocol::{Action, Change, Plan};
+use serde_json::Value;
+
+use crate::desired::Kind;
+use crate::marks::differences;
+
+/// The most fields that a change names.
+const NAMED_FIELDS: usize = 5;
+
+/// What is known of objects beside the decisions about them.
+#[derive(Debug, Default)]
+pub struct Notes {
+    /// The objects that somebody changed since they were written.
+    pub drifted: BTreeSet<Identity>,
+    /// The objects of others that have wanted names, and whose they are.
+    pub taken: BTreeMap<Identity, String>,
+}
+
+/// Sums up what a pass would do: wanted objects in their order, then those that go.
+#[must_use]
+pub fn plan(planned: &Planned, wanted: &BTreeMap<Identity, Value>, notes: &Notes, warnings: Vec<String>) -> Plan {
+    let Planned { report, found, warnings: unread } = planned;
+    let live: BTreeMap<Identity, &Version> =
+        found.iter().map(|version| (ObjectRef::of(version.object()).into(), version)).collect();
+    let warnings = warnings.into_iter().chain(unread.iter().cloned()).collect();
+    let mut plan = Plan { warnings, ..Plan::default() };
+    let mut going = Vec::new();
+    for object in report.in_steps() {
+        let differing = || {
+            let (wanted, live) = (wanted.get(&object.identity)?, live.get(&object.identity)?);
+            Some(differences(wanted, live.object())).filter(|fields| !fields.is_empty())
+        };
+        match change(object, differing) {
+            Some(change) if change.action == Action::Delete => going.push(change),
+            Some(change) if notes.taken.contains_key(&object.identity) => {
+                let owner = notes.taken.get(&object.identity).map(String::as_str).unwrap_or_default();
+                let Change { kind, name, .. } = change;
+                plan.warnings
+                    .push(format!("{kind} \"{name}\" belongs to {owner}; an apply leaves it alone, and fails"));
+            }
+            Some(change) if notes.drifted.contains(&object.identity) => {
+                plan.changes.push(Change { action: Action::Drift, ..change });
+            }
+            Some(change) => plan.changes.push(change),
+            None => plan.warnings.extend(object.effect.failure().map(|failure| failure.message.clone())),
+        }
+    }
+    going.sort_by(|a, b| (&a.kind, &a.name).cmp(&(&b.kind, &b.name)));
+    plan.changes.extend(going);
+    let count = |action: &[Action]| plan.changes.iter().filter(|change| action.contains(&change.action)).count();
+    plan.summary = format!(
+        "Plan: {} to create, {} to update, {} to delete",
+        count(&[Action::Create]),
+        count(&[Action::Update, Action::Drift]),
+        count(&[Action::Delete])
+    );
+    plan
+}
+
+/// The change of one object; none for one that is left alone because it is somebody else's.
+fn change(object: &ObjectReport, differing: impl FnOnce() -> Option<Vec<String>>) -> Option<Change> {
+    let Identity { kind, name, .. } = &object.identity;
+    let known = Kind::of(kind)?;
+    let (action, detail) = match &object.verdict.as_ref()?.1 {
+        Decision::Create => (Action::Create, format!("Create {} for {name}", known.name())),
+        Decision::Update(_) | Decision::Recreate => {
+            let detail = format!("Update {} {name}", known.type_name());
+            match differing() {
+                Some(fields) => (Action::Update, format!("{detail}: {}", named(&fields))),
+                None => (Action::Update, detail),
+            }
+        }
+        Decision::Delete(_) | Decision::Disown(_) => (Action::Delete, format!("Delete {} {name}", known.type_name())),
+        Decision::Skip(_) | Decision::HandOver(_) => (Action::NoChange, String::new()),
+        Decision::Wait(why) => (Action::NoChange, why.clone()),
+        Decision::Taken(_) => return None,
+    };
+    Some(Change { kind: known.type_name().to_owned(), name: name.clone(), action, detail })
+}
+
+fn named(fields: &[String]) -> String {
+    let more = fields.len().saturating_sub(NAMED_FIELDS);
+    let text = fields.iter().take(NAMED_FIELDS).map(String::as_str).collect::<Vec<_>>().join(", ");
+    if more > 0 { format!("{text} and {more} more") } else { text }
+}
