@@ -5,7 +5,7 @@
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -21,7 +21,7 @@ const EVERY: Duration = Duration::from_millis(5);
 /// A process. It is killed when dropped.
 pub(crate) struct Adapter {
     child: Child,
-    input: Option<ChildStdin>,
+    input: Option<Sender<Vec<u8>>>,
     lines: Receiver<Vec<u8>>,
     patience: Duration,
 }
@@ -35,7 +35,7 @@ impl Adapter {
         let mut command = Command::new(program);
         command.args(arguments).envs(&profile.environment).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.stderr(Stdio::null()).spawn().map_err(failed)?;
-        let input = child.stdin.take();
+        let input = child.stdin.take().map(writer);
         let output = child.stdout.take().ok_or_else(|| End::failed("the adapter has no standard output"))?;
         let (sender, lines) = channel();
         thread::spawn(move || {
@@ -48,9 +48,10 @@ impl Adapter {
         Ok(Self { child, input, lines, patience: profile.patience() })
     }
 
+    /// Sends bytes, and does not wait until they are read: an adapter that reads nothing is one that does not answer.
     pub(crate) fn send(&mut self, bytes: &[u8]) -> Result<(), End> {
-        let input = self.input.as_mut().ok_or_else(|| End::failed("the input is closed"))?;
-        input.write_all(bytes).map_err(|error| End::Failed(format!("the adapter stopped reading: {error}")))
+        let input = self.input.as_ref().ok_or_else(|| End::failed("the input is closed"))?;
+        input.send(bytes.to_vec()).map_err(|_| End::failed("the adapter stopped reading"))
     }
 
     /// Returns the next line, with its line feed.
@@ -131,6 +132,13 @@ impl Drop for Adapter {
     fn drop(&mut self) {
         self.end();
     }
+}
+
+/// Writes what it is sent until an error, which shows as an answer that does not come. Its end closes the input.
+fn writer(mut input: ChildStdin) -> Sender<Vec<u8>> {
+    let (sender, bytes) = channel::<Vec<u8>>();
+    thread::spawn(move || bytes.iter().try_for_each(|bytes| input.write_all(&bytes)));
+    sender
 }
 
 /// The beginning of a text, for a verdict.

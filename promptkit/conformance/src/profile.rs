@@ -172,3 +172,33 @@ impl Profile {
         Ok(serde_saphyr::from_str(text)?)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    #[test]
+    fn example_of_the_page_is_a_profile() {
+        let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/deployers.md");
+        let page = std::fs::read_to_string(page).unwrap();
+        let (_, example) = page.split_once("```yaml\n").unwrap();
+        let profile = Profile::parse(example.split_once("```").unwrap().0).unwrap();
+        let inputs = &profile.inputs;
+        assert!(inputs.large_pack.is_some() && inputs.arena_config.is_some() && profile.backend.writes.is_some());
+        assert_eq!(profile.adapter.patience(), Duration::from_secs(30));
+    }
+
+    #[test]
+    fn page_has_every_fault() {
+        let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/deployers.md");
+        let page = std::fs::read_to_string(page).unwrap();
+        let names = "write-fails delete-fails delete-refused gone check-fails unhealthy never-ready hang-after";
+        for name in names.split(' ') {
+            let fault: FaultName = serde_json::from_value(name.into()).unwrap();
+            assert!(page.contains(&format!("| `{}` |", fault.text())), "{fault:?}");
+            assert_eq!(fault.text(), name);
+        }
+    }
+}

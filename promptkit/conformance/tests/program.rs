@@ -55,6 +55,16 @@ fn wrong_arguments_and_profiles_are_named() {
 }
 
 #[test]
+fn adapter_that_reads_nothing_is_one_that_does_not_answer() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("profile.yaml");
+    fs::write(&path, "{adapter: {command: [sleep, '20'], answers_within: 1}, inputs: {config: {}, pack: {}}}").unwrap();
+    // Its request of 12 MiB is longer than any pipe holds.
+    let output = run(&[path.to_str().unwrap(), "--row", "P12"]);
+    assert!(text(&output.stdout).contains("FAILED      no answer within 1s\n"), "{output:?}");
+}
+
+#[test]
 fn one_row_is_played_and_its_failure_is_the_exit_code() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("profile.yaml");

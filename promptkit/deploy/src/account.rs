@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 use crate::answer::{Answer, LONGEST, Output, RpcError, clip, head, raw, shorten};
 use crate::error::{self, DeployError};
-use crate::protocol::{Action, Event, EventKind, Extensions, ResourceResult, ResourceStatus};
+use crate::protocol::{Action, Event, EventKind, Extensions, Link, ResourceResult, ResourceStatus};
 use crate::state::{Entry, State};
 
 /// The account of one call. The provider may report from several tasks at once.
@@ -110,10 +110,11 @@ impl Account {
         self.book().state.record(entry);
     }
 
-    /// Reports that a resource was written, or is as it should be, and keeps its entry.
-    pub fn done(&self, entry: Entry, action: Action, detail: impl Into<String>) {
+    /// Reports that a resource was written, or is as it should be, and keeps its entry. The client shows each link once.
+    pub fn done(&self, entry: Entry, action: Action, detail: impl Into<String>, links: Vec<Link>) {
         let mut book = self.book();
         let resource = result(&entry.kind, &entry.name, action, entry.status, detail.into());
+        let resource = ResourceResult { links, ..resource };
         book.state.record(entry);
         self.event(&mut book, EventKind::Resource, String::new(), Some(resource));
     }

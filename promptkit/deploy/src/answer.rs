@@ -143,18 +143,13 @@ pub(crate) fn shorten(events: Vec<Event>, mut room: usize) -> Vec<Event> {
 }
 
 /// Leaves out what has no room at the end of a list.
-pub(crate) fn head<T: Serialize>(mut list: Vec<T>, mut room: usize) -> Vec<T> {
-    let fits = |item: &T| {
-        let size = size(item);
-        let fits = size <= room;
-        room = room.saturating_sub(size);
-        fits
+pub(crate) fn head<T: Serialize>(mut list: Vec<T>, room: usize) -> Vec<T> {
+    let mut used = 0;
+    let has_room = |item: &&T| {
+        used += size(item);
+        used <= room
     };
-    let count = list.iter().take_while({
-        let mut fits = fits;
-        move |item| fits(item)
-    });
-    let count = count.count();
+    let count = list.iter().take_while(has_room).count();
     list.truncate(count);
     list
 }

@@ -48,6 +48,16 @@ fn apply_returns_state_and_events_in_order() {
 }
 
 #[test]
+fn event_has_the_links_of_its_resource() {
+    let answer = ask("apply", &params("link", ""));
+    let expected = json!({
+        "type": "tool", "name": "b", "action": "NO_CHANGE", "status": "unchanged",
+        "links": [{"label": "Console", "url": "http://c"}],
+    });
+    assert_eq!(answer["result"]["events"][2]["resource"], expected);
+}
+
+#[test]
 fn failed_apply_answers_with_what_was_done() {
     let one = r#"create tool "b" failed: 403 [hint: ask for rights]"#;
     let two = r#"create tool "c" failed: 403 [hint: ask for rights]"#;

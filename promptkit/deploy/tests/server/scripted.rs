@@ -3,7 +3,7 @@
 use promptkit_deploy::account::Account;
 use promptkit_deploy::error::{Category, DeployError};
 use promptkit_deploy::protocol::{
-    Action, Capability, Change, Health, Login, LoginRequest, LoginUrl, LoginUrlRequest, Plan, ProviderInfo,
+    Action, Capability, Change, Health, Link, Login, LoginRequest, LoginUrl, LoginUrlRequest, Plan, ProviderInfo,
     ResourceHealth, ResourceStatus,
 };
 use promptkit_deploy::provider::{Call, Checked, Provider, Status};
@@ -57,11 +57,15 @@ impl Provider for Scripted {
 
     async fn apply(&self, call: Call<'_, Config>, account: &Account) -> Result<(), DeployError> {
         account.progress("Creating tool: a", 0.5);
-        account.done(Entry::new("tool", "a", ResourceStatus::Created), Action::Create, "id-a");
+        account.done(Entry::new("tool", "a", ResourceStatus::Created), Action::Create, "id-a", Vec::new());
         let failure = |name: &str| {
             DeployError::new(Category::Permission, "create", "403").of("tool", name).hint("ask for rights")
         };
         match call.config.does.as_str() {
+            "link" => {
+                let link = Link { label: "Console".into(), url: "http://c".into(), rel: String::new() };
+                account.done(Entry::new("tool", "b", ResourceStatus::Unchanged), Action::NoChange, "", vec![link]);
+            }
             "fail one" => account.failed(failure("b")),
             "fail two" => ["b", "c"].iter().for_each(|name| account.failed(failure(name))),
             "abort" => return Err(DeployError::new(Category::Network, "deploy", "no route")),
