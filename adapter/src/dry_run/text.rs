@@ -497,3 +497,6 @@ fn cut(text: &str) -> String {
         None => text.to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests;
