@@ -13,7 +13,7 @@ use crate::reader::{Field, Reader};
 
 /// The name of the pack's text in diagnostics.
 pub const FILE: &str = "pack";
-/// The share of sessions that an eval samples unless it says otherwise, in percent.
+/// The share of conversations that an eval samples unless it says otherwise, in percent.
 const SAMPLE_PERCENTAGE: f64 = 5.0;
 /// The mode of an agent that names none.
 const TEXT_PLAIN: &str = "text/plain";
@@ -128,7 +128,7 @@ pub struct Eval {
     pub description: Option<String>,
     /// Whether it runs; true unless the author says otherwise.
     pub enabled: bool,
-    /// The share of sessions that is sampled, in percent.
+    /// The share of conversations that is sampled, in percent.
     pub sample_percentage: f64,
     /// The figure that the eval reports.
     pub metric: Option<Metric>,
