@@ -74,7 +74,7 @@ impl Files {
         if self.sabotage.is("tells nothing") {
             account.record(entry);
         } else {
-            account.done(entry, action, format!("{kind}-{name}"), Vec::new());
+            account.done(entry, action, format!("{kind}-{name}"));
         }
         Ok(())
     }

@@ -110,8 +110,13 @@ impl Account {
         self.book().state.record(entry);
     }
 
-    /// Reports that a resource was written, or is as it should be, and keeps its entry. The client shows each link once.
-    pub fn done(&self, entry: Entry, action: Action, detail: impl Into<String>, links: Vec<Link>) {
+    /// Reports that a resource was written, or is as it should be, and keeps its entry.
+    pub fn done(&self, entry: Entry, action: Action, detail: impl Into<String>) {
+        self.linked(entry, action, detail, Vec::new());
+    }
+
+    /// Does as [`done`](Self::done), and names pages about the resource. The client shows each link once.
+    pub fn linked(&self, entry: Entry, action: Action, detail: impl Into<String>, links: Vec<Link>) {
         let mut book = self.book();
         let resource = result(&entry.kind, &entry.name, action, entry.status, detail.into());
         let resource = ResourceResult { links, ..resource };

@@ -57,14 +57,14 @@ impl Provider for Scripted {
 
     async fn apply(&self, call: Call<'_, Config>, account: &Account) -> Result<(), DeployError> {
         account.progress("Creating tool: a", 0.5);
-        account.done(Entry::new("tool", "a", ResourceStatus::Created), Action::Create, "id-a", Vec::new());
+        account.done(Entry::new("tool", "a", ResourceStatus::Created), Action::Create, "id-a");
         let failure = |name: &str| {
             DeployError::new(Category::Permission, "create", "403").of("tool", name).hint("ask for rights")
         };
         match call.config.does.as_str() {
             "link" => {
                 let link = Link { label: "Console".into(), url: "http://c".into(), rel: String::new() };
-                account.done(Entry::new("tool", "b", ResourceStatus::Unchanged), Action::NoChange, "", vec![link]);
+                account.linked(Entry::new("tool", "b", ResourceStatus::Unchanged), Action::NoChange, "", vec![link]);
             }
             "fail one" => account.failed(failure("b")),
             "fail two" => ["b", "c"].iter().for_each(|name| account.failed(failure(name))),
