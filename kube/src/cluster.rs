@@ -33,13 +33,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kube::Client;
+#[cfg(doc)]
+use lifecycle_objects::fence::Fence;
 use lifecycle_objects::id::GroupVersionKind;
 use lifecycle_objects::object_ref::ObjectRef;
 use lifecycle_objects::write::{WriteError, WriteErrorKind};
 use serde_json::Value;
 
-#[cfg(doc)]
-use crate::Fence;
 use crate::call::{Call, CallObserver, Verb};
 use crate::form::Form;
 use crate::kinds::{Discovery, Kinds};

@@ -22,6 +22,7 @@ mod call;
 mod client;
 mod cluster;
 mod field_path;
+mod field_set;
 mod form;
 mod kinds;
 mod managed_fields;

@@ -12,6 +12,7 @@ use lifecycle_objects::object_ref::ObjectRef;
 use serde_json::{Map, Value, json};
 
 use crate::field_path::{FieldPath, Step};
+use crate::field_set::unite;
 
 /// A port's protocol is part of its key, and manifests leave it out.
 const DEFAULT_PROTOCOL: &str = "TCP";
@@ -33,7 +34,7 @@ impl Owners {
     pub(crate) fn removing_nothing(&self) -> Self {
         let mut all = self.others.as_object().cloned().unwrap_or_default();
         if let Some(own) = self.own.as_object() {
-            crate::migration::unite(&mut all, own);
+            unite(&mut all, own);
         }
         Self { own: Value::Null, others: Value::Object(all) }
     }
@@ -299,7 +300,7 @@ pub(crate) fn in_one_version(managed_fields: &Value, desired: &Value) -> Option<
         if let (Some(fields), Some(more)) =
             (known.get_mut("fieldsV1").and_then(Value::as_object_mut), entry.get("fieldsV1").and_then(Value::as_object))
         {
-            crate::migration::unite(fields, more);
+            unite(fields, more);
         }
     }
     Some(united.into())

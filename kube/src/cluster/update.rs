@@ -16,13 +16,13 @@
 
 use std::borrow::Cow;
 
+use lifecycle_objects::fence::Fence;
 use lifecycle_objects::object_ref::ObjectRef;
 use lifecycle_objects::observation::Version;
 use lifecycle_objects::write::{UpdateMode, WriteError, WriteErrorKind};
 use serde_json::{Value, json};
 
 use super::Cluster;
-use crate::Fence;
 use crate::call::{Call, Verb};
 use crate::managed_fields::unpack;
 use crate::migration::{self, Takeover};

@@ -3,12 +3,12 @@
 //! A creation needs no [`Fence`]: the server refuses it if the name is taken. Every other write needs a fence
 //! with a UID, and is not sent without.
 
+use lifecycle_objects::fence::Fence;
 use lifecycle_objects::object_ref::ObjectRef;
 use lifecycle_objects::write::{Deletion, PropagationPolicy, WriteError, WriteErrorKind};
 use serde_json::{Value, json};
 
 use super::Cluster;
-use crate::Fence;
 use crate::call::{Call, Verb};
 use crate::managed_fields::unpack;
 use crate::migration::{self, Takeover};
