@@ -34,7 +34,10 @@ const CONCURRENT_WRITES: usize = 16;
 pub async fn execute<T: Transport>(transport: &T, command: Command, deadline: Instant) -> Executed {
     let executor = Executor { transport, deadline };
     match command {
-        Command::Create { destination, desired } => executor.create(&desired, &destination, Executed::Created).await,
+        Command::Create { destination, desired } => match executor.create(&desired, &destination).await {
+            Ok(object) => Executed::Created(object),
+            Err(not_created) => unchanged(not_created),
+        },
         Command::Update { desired, mode, target, live } => {
             let update = transport.update(&desired, &target, &live, mode);
             match executor.until_deadline("update", &ObjectRef::from(&target), update).await {
@@ -57,20 +60,22 @@ struct Executor<'a, T> {
 }
 
 impl<T: Transport> Executor<'_, T> {
-    async fn create(&self, desired: &Value, destination: &Destination, done: fn(Value) -> Executed) -> Executed {
+    async fn create(&self, desired: &Value, destination: &Destination) -> Result<Value, NotCreated> {
         let object = ObjectRef::of(desired);
         match self.until_deadline("create", &object, self.transport.create(desired, destination)).await {
-            Ok(object) => done(object),
-            Err(error) if error.kind == WriteErrorKind::AlreadyExists => self.name_taken(&object, destination).await,
-            Err(error) => Executed::Failed(error),
+            Ok(object) => Ok(object),
+            Err(error) if error.kind == WriteErrorKind::AlreadyExists => {
+                Err(self.name_taken(&object, destination).await)
+            }
+            Err(error) => Err(NotCreated::Failed(error)),
         }
     }
 
     /// Reads the object that holds a taken name.
-    async fn name_taken(&self, object: &ObjectRef, destination: &Destination) -> Executed {
+    async fn name_taken(&self, object: &ObjectRef, destination: &Destination) -> NotCreated {
         match self.until_deadline("get", object, self.read(object, destination)).await {
-            Ok(holder) => Executed::NameTaken(holder),
-            Err(unread) => Executed::Failed(unread),
+            Ok(holder) => NotCreated::NameTaken(holder),
+            Err(unread) => NotCreated::Failed(unread),
         }
     }
 
@@ -84,7 +89,7 @@ impl<T: Transport> Executor<'_, T> {
                 // object is valid. If no target holds the name, deleting the targets would not free the name, so
                 // report its holder.
                 if !targets.iter().any(|target| object.is_named_as(target)) {
-                    return self.name_taken(&object, destination).await;
+                    return unchanged(self.name_taken(&object, destination).await);
                 }
             }
             Err(error) => return Executed::Failed(error),
@@ -97,13 +102,13 @@ impl<T: Transport> Executor<'_, T> {
             let last = last.into_iter().collect();
             deletions.add(self.delete(last, PropagationPolicy::Background, AfterDelete::ReadOnce).await);
         }
-        match deletions.into_executed() {
-            Executed::Deleted => match self.create(desired, destination, Executed::Recreated).await {
-                Executed::NameTaken(holder) => Executed::DeletedNotCreated(NotCreated::NameTaken(holder)),
-                Executed::Failed(error) => Executed::DeletedNotCreated(NotCreated::Failed(error)),
-                other => other,
-            },
-            other => other,
+        let deleted = deletions.into_executed();
+        if deleted != Executed::Deleted {
+            return deleted;
+        }
+        match self.create(desired, destination).await {
+            Ok(object) => Executed::Recreated(object),
+            Err(not_created) => Executed::DeletedNotCreated(not_created),
         }
     }
 
@@ -131,6 +136,14 @@ impl<T: Transport> Executor<'_, T> {
             return answer;
         }
         Err(deadline_exceeded(format!("{verb} {object}")))
+    }
+}
+
+/// The result of a creation that failed before anything was written.
+fn unchanged(not_created: NotCreated) -> Executed {
+    match not_created {
+        NotCreated::NameTaken(holder) => Executed::NameTaken(holder),
+        NotCreated::Failed(error) => Executed::Failed(error),
     }
 }
 
