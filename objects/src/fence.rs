@@ -44,6 +44,22 @@ impl<'a> Fence<'a> {
         Self::new(metadata("uid"), metadata("resourceVersion"))
     }
 
+    /// Says whether a server lets a write with this fence reach `live`.
+    ///
+    /// # Errors
+    ///
+    /// The object has another UID, or another resource version than the fence requires.
+    pub fn admits(&self, live: &Value) -> Result<(), &'static str> {
+        let live = Fence::of(live);
+        if live.uid != self.uid {
+            return Err("the UID is another one");
+        }
+        match self.resource_version {
+            Some(version) if live.resource_version != Some(version) => Err("the object was modified meanwhile"),
+            Some(_) | None => Ok(()),
+        }
+    }
+
     /// Copies the UID and the resource version into the manifest of an apply, so that the API server refuses
     /// the apply if the object was replaced or changed.
     ///
@@ -176,6 +192,21 @@ mod tests {
         let object = json!({ "metadata": { "uid": "u1", "resourceVersion": "7" } });
         assert_eq!(Fence::of(&object), Fence::new("u1", "7"));
         assert_eq!(Fence::of(&json!({})).in_delete_options(PropagationPolicy::Background).ok(), None);
+    }
+
+    #[test]
+    fn fence_admits_the_object_that_was_read() {
+        let object = json!({ "metadata": { "uid": "u1", "resourceVersion": "7" } });
+        let cases = [
+            ("the object as it was read", Fence::new("u1", "7"), Ok(())),
+            ("any version of it", Fence::new("u1", ""), Ok(())),
+            ("a later version", Fence::new("u1", "6"), Err("the object was modified meanwhile")),
+            ("a namesake", Fence::new("u2", "7"), Err("the UID is another one")),
+            ("an object without a UID", Fence::new("", ""), Err("the UID is another one")),
+        ];
+        for (name, fence, expected) in cases {
+            assert_eq!(fence.admits(&object), expected, "{name}");
+        }
     }
 
     #[test]

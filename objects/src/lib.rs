@@ -4,10 +4,11 @@
 //! sweeper. Nothing here knows tasks, expressions or events, and nothing does I/O.
 //!
 //! ```text
-//! id · destination ─▶ object_ref · identity ─▶ observation ─▶ write ─▶ failure · fence
+//! id · destination ─▶ object_ref · identity ─▶ observation ─▶ write ─▶ failure · fence · apply
 //! keys · labels · proof ─▶ stamp            kinds            readiness
 //! ```
 
+pub mod apply;
 pub mod contents;
 pub mod destination;
 pub mod failure;

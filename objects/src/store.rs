@@ -1,14 +1,20 @@
 //! An API server in memory, for tests of what decides about objects.
 //!
-//! It assigns a fresh UID to each object and a new resource version to each write, keeps finalizers and fences, and
-//! removes fields that the adapter's last apply had and this one lacks.
+//! It assigns a fresh UID to each object and a new resource version to each write, keeps finalizers, and refuses calls that a test
+//! names. What a fence lets through, and what an apply or a patch makes of an object, are the rules that the server of dry runs
+//! has too ([`Fence::admits`], [`apply`](crate::apply)).
+//!
+//! It is not that server, `lifecycle_transport::memory`: that one stands above the sets and checks types of fields. A set, the planner and
+//! `check` are tested in plain functions, without a runtime, and below it. So these 330 lines execute a command in one step.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
+use crate::apply;
+use crate::fence::Fence;
 use crate::observation::{Observation, Query, QueryBy, Version, could_find};
 use crate::write::{Command, Disowning, Executed, NotCreated, Target, WriteError, WriteErrorKind};
 
@@ -97,7 +103,7 @@ impl Store {
         let key = key(self.object(name));
         let object = self.objects.get_mut(&key).unwrap();
         self.writes += 1;
-        merge_patch(object, patch);
+        json_patch::merge(object, patch);
         object["metadata"]["resourceVersion"] = json!(self.writes.to_string());
     }
 
@@ -218,8 +224,8 @@ impl Store {
     fn update(&mut self, desired: &Value, target: &Target) -> Result<Value, WriteError> {
         self.call("update", &target.name)?;
         let key = self.fenced("update", target)?.ok_or_else(|| gone("update", target))?;
-        let before = self.applied.insert(key.clone(), desired.clone()).unwrap_or(Value::Null);
-        Ok(self.write(&key, |object| apply(object, &before, desired)))
+        let before = self.applied.insert(key.clone(), desired.clone());
+        Ok(self.write(&key, |object, _| apply::apply(object, before.as_ref(), desired)))
     }
 
     fn delete_each(&mut self, targets: &[Target]) -> (Vec<Version>, Vec<(Target, WriteError)>) {
@@ -238,7 +244,7 @@ impl Store {
         let Some(key) = self.fenced("delete", target)? else { return Ok(None) };
         if self.objects[&key]["metadata"].get("finalizers").is_some() {
             let now = self.now.to_string();
-            return Ok(Some(self.write(&key, |object| object["metadata"]["deletionTimestamp"] = json!(now))));
+            return Ok(Some(self.write(&key, |object, _| object["metadata"]["deletionTimestamp"] = json!(now))));
         }
         self.objects.remove(&key);
         Ok(None)
@@ -276,14 +282,14 @@ impl Store {
     fn patch(&mut self, verb: &str, target: &Target, document: &Value) -> Result<Option<Value>, WriteError> {
         self.call(verb, &target.name)?;
         let Some(key) = self.fenced(verb, target)? else { return Ok(None) };
-        Ok(Some(self.write(&key, |object| merge_patch(object, document))))
+        Ok(Some(self.write(&key, |object, applied| apply::patch(object, applied, document))))
     }
 
-    /// Changes an existing object, and returns the result.
-    fn write(&mut self, key: &Key, change: impl FnOnce(&mut Value)) -> Value {
+    /// Changes an existing object and its last apply, and returns the result.
+    fn write(&mut self, key: &Key, change: impl FnOnce(&mut Value, Option<&mut Value>)) -> Value {
         self.writes += 1;
         let object = self.objects.get_mut(key).unwrap();
-        change(object);
+        change(object, self.applied.get_mut(key));
         object["metadata"]["resourceVersion"] = json!(self.writes.to_string());
         object.clone()
     }
@@ -308,16 +314,14 @@ impl Store {
         let namespace = target.namespace.clone().unwrap_or_default();
         let key = (target.kind.kind.clone(), namespace, target.name.clone());
         let Some(object) = self.objects.get(&key) else { return Ok(None) };
-        let metadata = &object["metadata"];
-        let is_the_same =
-            metadata["uid"] == json!(target.uid) && metadata["resourceVersion"] == json!(target.resource_version);
-        let conflict = || WriteError {
+        let conflict = |message: &str| WriteError {
             kind: WriteErrorKind::Conflict,
             call: format!("{verb} {}", target.name),
             status: Some(409),
-            message: "the object is not the one that was looked at".to_owned(),
+            message: message.to_owned(),
         };
-        if is_the_same { Ok(Some(key)) } else { Err(conflict()) }
+        Fence::from(target).admits(object).map_err(conflict)?;
+        Ok(Some(key))
     }
 }
 
@@ -341,50 +345,4 @@ fn gone(verb: &str, target: &Target) -> WriteError {
 fn key(object: &Value) -> Key {
     let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
     (text("/kind"), text("/metadata/namespace"), text("/metadata/name"))
-}
-
-/// Applies a JSON merge patch (RFC 7396).
-fn merge_patch(object: &mut Value, patch: &Value) {
-    let Value::Object(patch) = patch else {
-        *object = patch.clone();
-        return;
-    };
-    if !object.is_object() {
-        *object = Value::Object(Map::new());
-    }
-    for (key, value) in patch {
-        let fields = object.as_object_mut().unwrap();
-        if value.is_null() {
-            fields.remove(key);
-        } else {
-            merge_patch(fields.entry(key).or_insert(Value::Null), value);
-        }
-    }
-}
-
-/// Applies `desired` as a server-side apply does, by a manager whose last apply was `before`. Lists are
-/// replaced, except owner references, which are merged.
-fn apply(object: &mut Value, before: &Value, desired: &Value) {
-    let Value::Object(fields) = object else { return };
-    for (key, value) in before.as_object().into_iter().flatten() {
-        match fields.get_mut(key) {
-            _ if desired.get(key).is_some() => {}
-            Some(field) if field.is_object() && value.is_object() => apply(field, value, &json!({})),
-            _ => drop(fields.remove(key)),
-        }
-    }
-    for (key, value) in desired.as_object().into_iter().flatten() {
-        let field = fields.entry(key).or_insert(Value::Null);
-        match (key.as_str(), &mut *field, value) {
-            (_, Value::Object(_), Value::Object(_)) => apply(field, &before[key], value),
-            ("ownerReferences", Value::Array(live), Value::Array(wanted)) => {
-                let names = |list: &Value, uid: &Value| {
-                    list.as_array().is_some_and(|list| list.iter().any(|reference| reference["uid"] == *uid))
-                };
-                live.retain(|reference| !names(&before[key], &reference["uid"]) && !names(value, &reference["uid"]));
-                live.extend(wanted.iter().cloned());
-            }
-            _ => *field = value.clone(),
-        }
-    }
 }

@@ -14,11 +14,14 @@
 //! `ApplyOverride` is one by `Apply`. It takes a custom kind for namespaced if it holds an object of that
 //! kind in a namespace. Every created object counts as applied, without managed-fields migration. A foreground
 //! deletion behaves like a background one.
+//!
+//! What a fence lets through, and what an apply or a patch makes of an object, are rules of [`lifecycle_objects`]. Two smaller servers in
+//! memory share them: the store of pure crates' tests (`lifecycle_objects::store`, without a runtime, below the sets), and the cluster of
+//! the sweeper's demo, which knows served kinds instead.
 
 mod admission;
 mod garbage;
 mod immutable;
-mod merge;
 mod operation;
 mod outside;
 mod server;
@@ -29,6 +32,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
 use lifecycle_bundle::guard::{Guard, Members};
+use lifecycle_objects::apply;
 use lifecycle_objects::destination::Destination;
 use lifecycle_objects::fence::Fence;
 use lifecycle_objects::identity::Identity;
@@ -186,9 +190,9 @@ impl MemoryTransport {
                     let (desired, before) = (server::without_generation(desired), stored.applied.as_ref());
                     match mode {
                         UpdateMode::Apply | UpdateMode::ApplyOverride => {
-                            merge::apply(&mut stored.object, before, &desired)
+                            apply::apply(&mut stored.object, before, &desired)
                         }
-                        UpdateMode::Replace => merge::replace(&mut stored.object, before, &desired),
+                        UpdateMode::Replace => apply::replace(&mut stored.object, before, &desired),
                         // What is sent again is as new as its version.
                         UpdateMode::Resend => {
                             drop(stored.object.as_object_mut().and_then(|it| it.remove("unobserved")));
@@ -208,7 +212,7 @@ impl MemoryTransport {
         let document = Fence::from(target).in_patch(&document, &ObjectRef::from(target)).map_err(invalid)?;
         let key = Key::from(target);
         self.change("patch", &key, target, |stored| {
-            merge::patch(&mut stored.object, stored.applied.as_mut(), &document)
+            apply::patch(&mut stored.object, stored.applied.as_mut(), &document)
         })
     }
 

@@ -117,7 +117,7 @@ impl Transport for Scripted {
             Deletion::Gone if self.deletions_stay_pending => {
                 Deletion::Pending(json!({ "metadata": { "uid": target.uid } }))
             }
-            other => other,
+            Deletion::Gone | Deletion::Pending(_) => deletion,
         })
     }
 }

@@ -3,13 +3,14 @@
 //!
 //! These calls have no fences, and are not in the log of operations, which lists the adapter's.
 
+use lifecycle_objects::apply;
 use lifecycle_objects::destination::Destination;
 use lifecycle_objects::object_ref::ObjectRef;
 use lifecycle_objects::write::{Target, WriteError};
 use serde_json::Value;
 
+use super::MemoryTransport;
 use super::state::{Key, metadata_text};
-use super::{MemoryTransport, merge};
 
 impl MemoryTransport {
     /// The objects of a kind that a reference means: it may leave the namespace and the name open.
@@ -53,7 +54,7 @@ impl MemoryTransport {
             uid,
             resource_version: String::new(),
         };
-        self.change("change", &key, &target, |stored| merge::patch(&mut stored.object, None, document)).map(drop)
+        self.change("change", &key, &target, |stored| apply::patch(&mut stored.object, None, document)).map(drop)
     }
 
     /// Deletes an object.

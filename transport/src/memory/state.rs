@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use lifecycle_objects::fence::Fence;
 use lifecycle_objects::id::GroupVersionKind;
 use lifecycle_objects::kinds::is_namespaced;
 use lifecycle_objects::object_ref::ObjectRef;
@@ -131,22 +132,23 @@ pub(super) fn refuse(kind: WriteErrorKind, verb: &str, subject: &ObjectRef, mess
         WriteErrorKind::Invalid => Some(422),
         WriteErrorKind::NamespaceTerminating => Some(403),
         WriteErrorKind::AlreadyExists | WriteErrorKind::Conflict => Some(409),
-        _ => None,
+        WriteErrorKind::NotFound
+        | WriteErrorKind::NamespaceMissing
+        | WriteErrorKind::Expired
+        | WriteErrorKind::Denied
+        | WriteErrorKind::Forbidden
+        | WriteErrorKind::TooManyRequests
+        | WriteErrorKind::Unavailable
+        | WriteErrorKind::Unreachable
+        | WriteErrorKind::DeadlineExceeded => None,
     };
     WriteError { kind, call: format!("{verb} {subject}"), status, message: message.to_owned() }
 }
 
 /// Checks that `live` has the UID and, if the target names one, the resource version of `target`.
 pub(super) fn fence(verb: &str, target: &Target, live: &Value) -> Result<(), WriteError> {
-    let version = &target.resource_version;
-    let message = if metadata_text(live, "uid") != target.uid {
-        "the UID is another one"
-    } else if !version.is_empty() && version != metadata_text(live, "resourceVersion") {
-        "the object was modified meanwhile"
-    } else {
-        return Ok(());
-    };
-    Err(refuse(WriteErrorKind::Conflict, verb, &ObjectRef::from(target), message))
+    let refused = |message| refuse(WriteErrorKind::Conflict, verb, &ObjectRef::from(target), message);
+    Fence::from(target).admits(live).map_err(refused)
 }
 
 fn fill(object: &mut Value, key: &str, value: Option<Value>) {

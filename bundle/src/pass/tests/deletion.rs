@@ -20,7 +20,7 @@ fn deletion_goes_by_delete_order_and_waits_for_what_is_held() {
     assert_eq!(world.pass(Intent::Delete).unwrap().stopped, None);
     assert_eq!(world.writes(), ["delete last"]);
     assert_eq!(world.store.names(), ["kept", "monitoring"]);
-    assert_eq!(world.store.object("kept")["metadata"]["labels"], json!({}));
+    assert_eq!(world.store.object("kept")["metadata"]["labels"], Value::Null);
 }
 
 #[test]
@@ -29,7 +29,7 @@ fn disowned_bundle_keeps_its_objects_without_labels() {
     world.apply();
     let report = world.pass(Intent::Disown).unwrap();
     assert_eq!((effects(&report), report.stopped), (vec!["a disowned".to_owned(), "b disowned".to_owned()], None));
-    assert_eq!(world.store.object("a")["metadata"]["labels"], json!({}));
+    assert_eq!(world.store.object("a")["metadata"]["labels"], Value::Null);
 }
 
 #[test]
@@ -182,7 +182,7 @@ fn disowning_takes_the_other_marks_off_a_member_that_lost_one() {
         world.store.change("a", &json!({ "metadata": { part: { key: null } } }));
         let report = world.pass(Intent::Disown).unwrap();
         assert_eq!((report.why_stopped().as_deref(), effects(&report)), (None, vec!["a disowned".to_owned()]), "{key}");
-        assert_eq!(world.store.object("a")["metadata"]["labels"], json!({}), "{key}");
+        assert_eq!(world.store.object("a")["metadata"]["labels"], Value::Null, "{key}");
     }
 }
 
@@ -342,7 +342,7 @@ fn object_that_is_written_once_goes_by_its_latest_policy() {
     world.manifests.clear();
     world.apply();
     let left = world.store.object("a");
-    assert_eq!((&left["metadata"]["labels"], &left["data"]["k"]), (&json!({}), &json!("operator's")));
+    assert_eq!((&left["metadata"]["labels"], &left["data"]["k"]), (&Value::Null, &json!("operator's")));
 }
 
 #[test]

@@ -1,14 +1,21 @@
-//! Applies and merge-patches plain JSON, with the field ownership of one applying and one patching manager.
+//! What an API server makes of an object that is applied or merge-patched, with the field ownership of one applying and one
+//! patching manager.
+//!
+//! In: the live object, the object of the last apply, and what is applied or patched now. Out: the live object, changed. Pure. The
+//! servers in memory of dry runs and of tests share these rules. A list is replaced as a whole, except `finalizers` and
+//! `ownerReferences`, which every kind has.
 
-use lifecycle_objects::server_set;
 use serde_json::{Map, Value};
+
+use crate::server_set;
 
 /// Fields of `metadata` that a server omits when they are empty.
 const OMITTED_IF_EMPTY: [&str; 4] = ["labels", "annotations", "finalizers", "ownerReferences"];
 
-/// Applies `desired` to `live`: fields of `desired` win, fields of others stay. Removes the fields that
-/// `before` (the object of the previous apply) contains and `desired` does not.
-pub(super) fn apply(live: &mut Value, before: Option<&Value>, desired: &Value) {
+/// Applies `desired` to `live`: fields of `desired` win, fields of others stay.
+///
+/// Removes the fields that `before` (the object of the previous apply) contains and `desired` does not.
+pub fn apply(live: &mut Value, before: Option<&Value>, desired: &Value) {
     let empty = Map::new();
     let fields = |value: Option<&Value>| value.and_then(Value::as_object).unwrap_or(&empty).clone();
     let (mut desired, mut before) = (fields(Some(desired)), fields(before));
@@ -27,16 +34,17 @@ pub(super) fn apply(live: &mut Value, before: Option<&Value>, desired: &Value) {
 }
 
 /// Replaces `live` as [`apply`] does, except that all finalizers of `live` stay.
-pub(super) fn replace(live: &mut Value, before: Option<&Value>, desired: &Value) {
+pub fn replace(live: &mut Value, before: Option<&Value>, desired: &Value) {
     let mut before = before.cloned();
     let metadata = before.as_mut().and_then(|before| before.get_mut("metadata")).and_then(Value::as_object_mut);
     metadata.and_then(|metadata| metadata.remove("finalizers"));
     apply(live, before.as_ref(), desired);
 }
 
-/// Merges `patch` into `live`, and removes the patched fields from `applied`, the object of the last apply. The
-/// patch's manager owns these fields from now on, so that a later apply that omits them does not remove them.
-pub(super) fn patch(live: &mut Value, applied: Option<&mut Value>, patch: &Value) {
+/// Merges `patch` into `live`, and removes the patched fields from `applied`, the object of the last apply.
+///
+/// The patch's manager owns these fields from now on, so that a later apply that omits them does not remove them.
+pub fn patch(live: &mut Value, applied: Option<&mut Value>, patch: &Value) {
     let mut patch = patch.clone();
     drop_server_fields(patch.get_mut("metadata"));
     json_patch::merge(live, &patch);
