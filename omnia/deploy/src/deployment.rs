@@ -22,7 +22,7 @@ use promptkit_deploy::account::Account;
 use promptkit_deploy::drive::{Driver, Planned};
 use promptkit_deploy::error::{Category, DeployError};
 use promptkit_deploy::poll::{Probe, Unready, poll};
-use promptkit_deploy::protocol::{Action, Health, Link, Plan, ResourceHealth};
+use promptkit_deploy::protocol::{Action, Health, Plan, ResourceHealth};
 use promptkit_deploy::provider::{Call, Status};
 use promptkit_deploy::state::{Entry, State};
 use promptkit_pack::reader::lines;
@@ -166,12 +166,12 @@ impl<T: Transport> Site<T> {
     /// Looks at each entry of the state.
     pub async fn status(&self, call: &Call<'_, Config>) -> Status {
         let set = self.set_of(call, "");
-        let looks = call.prior.resources.iter().map(|entry| self.look(&set, entry, call.config));
+        let looks = call.prior.resources.iter().map(|entry| self.look(&set, entry));
         let looks: Vec<_> = looks.collect();
         Status { resources: stream::iter(looks).buffered(WRITES).collect().await, links: Vec::new() }
     }
 
-    async fn look(&self, set: &Set<'_>, entry: &Entry, config: &Config) -> ResourceHealth {
+    async fn look(&self, set: &Set<'_>, entry: &Entry) -> ResourceHealth {
         let (status, detail) = match Kind::of_type(&entry.kind) {
             None => (Health::Unhealthy, format!("this adapter writes no {}", entry.kind)),
             Some(kind) => match self.find(kind, &entry.name, set.workspace).await {
@@ -183,7 +183,7 @@ impl<T: Transport> Site<T> {
                 },
             },
         };
-        let links = console_link(entry, config).into_iter().collect();
+        let links = set.link(entry).into_iter().collect();
         ResourceHealth { kind: entry.kind.clone(), name: entry.name.clone(), status, detail, links }
     }
 
@@ -300,7 +300,9 @@ impl<T: Transport> Site<T> {
     }
 
     fn set_of<'s>(&self, call: &'s Call<'_, Config>, pack_id: &'s str) -> Set<'s> {
-        Set { pack_id, workspace: &call.config.workspace, surface: self.surface, prior: call.prior, objects: &[] }
+        let config = call.config;
+        let (workspace, console) = (config.workspace.as_str(), config.console_endpoint.as_deref());
+        Set { pack_id, workspace, surface: self.surface, console, prior: call.prior, objects: &[] }
     }
 
     fn driver<'d>(
@@ -330,7 +332,8 @@ pub fn has_nothing(call: &Call<'_, Config>, account: &Account) -> bool {
 pub fn dry_plan(call: &Call<'_, Config>) -> Result<Plan, DeployError> {
     let (pack, desired) = dry_objects(call)?;
     let (workspace, prior) = (call.config.workspace.as_str(), call.prior);
-    let set = Set { pack_id: &pack, workspace, surface: dry_surface(call), prior, objects: &desired.objects };
+    let set =
+        Set { pack_id: &pack, workspace, surface: dry_surface(call), console: None, prior, objects: &desired.objects };
     let (mut pass, names) = set.begin(Intent::Apply)?;
     if let Some(Need::Request(Request::Read(queries))) = pass.next_need() {
         let found = |query| Observation::Found(names.remembered(query).into_iter().map(Version::new).collect());
@@ -389,13 +392,6 @@ fn pack_id(prior: &State) -> String {
     let of_entry = || prior.resources.iter().find(|entry| entry.kind == Kind::PromptPack.type_name());
     let id = Some(prior.pack_id.clone()).filter(|id| !id.is_empty());
     id.or_else(|| of_entry().map(|entry| entry.name.clone())).unwrap_or_default()
-}
-
-fn console_link(entry: &Entry, config: &Config) -> Option<Link> {
-    let is_agent = entry.kind == Kind::AgentRuntime.type_name();
-    let console = config.console_endpoint.as_ref().filter(|_| is_agent)?;
-    let url = format!("{console}/agents/{}?workspace={}", entry.name, config.workspace);
-    Some(Link { label: "Console".to_owned(), url, rel: "console".to_owned() })
 }
 
 fn mistakes(found: &Diagnostics) -> DeployError {

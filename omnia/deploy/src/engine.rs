@@ -27,7 +27,7 @@ use lifecycle_transport::Transport;
 use promptkit_deploy::drive::Catalog;
 use promptkit_deploy::error::{Category, DeployError};
 use promptkit_deploy::poll::{Probe, Unready, poll};
-use promptkit_deploy::protocol::{Action, ResourceStatus};
+use promptkit_deploy::protocol::{Action, Link, ResourceStatus};
 use promptkit_deploy::state::{Entry, State};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -56,6 +56,8 @@ pub struct Set<'a> {
     pub workspace: &'a str,
     /// Where the objects are written.
     pub surface: Surface,
+    /// The base of the pages about agents.
+    pub console: Option<&'a str>,
     /// What is deployed, by the stored state.
     pub prior: &'a State,
     /// What is wanted, if anything is.
@@ -74,6 +76,15 @@ impl Set<'_> {
             (ObjectRef::of(&value).into(), value)
         });
         objects.collect()
+    }
+
+    /// The page of an agent, if there is a console.
+    #[must_use]
+    pub fn link(&self, entry: &Entry) -> Option<Link> {
+        let is_agent = entry.kind == Kind::AgentRuntime.type_name();
+        let console = self.console.filter(|_| is_agent)?;
+        let url = format!("{console}/agents/{}?workspace={}", entry.name, self.workspace);
+        Some(Link { label: "Console".to_owned(), url, rel: "console".to_owned() })
     }
 
     /// The digests of the entries that were written whole.
@@ -256,6 +267,10 @@ impl<T: Transport> Catalog for Deployment<'_, T> {
         self.names.remembered(query)
     }
 
+    fn links(&self, entry: &Entry) -> Vec<Link> {
+        self.names.set.link(entry).into_iter().collect()
+    }
+
     fn operation(&self, action: Action) -> &'static str {
         match action {
             Action::Create => "Creating",
@@ -306,3 +321,7 @@ impl<T: Transport> Catalog for Deployment<'_, T> {
         })
     }
 }
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests;

@@ -70,11 +70,7 @@ pub fn is_unknown(failure: &Failure) -> bool {
     match failure {
         Failure::Refused { status: 404 | 405, .. } => true,
         Failure::Refused { status: 400, message } => message.contains("apiVersion"),
-        Failure::Refused { .. }
-        | Failure::TimedOut(_)
-        | Failure::Unreachable(_)
-        | Failure::Unexpected(_)
-        | Failure::NotReady { .. } => false,
+        Failure::Refused { .. } | Failure::TimedOut(_) | Failure::Unreachable(_) | Failure::Unexpected(_) => false,
     }
 }
 

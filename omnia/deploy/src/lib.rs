@@ -20,5 +20,7 @@ pub mod labels;
 pub mod marks;
 pub mod names;
 pub mod plan;
+pub mod provider;
 pub mod readiness;
 pub mod rest;
+pub mod workspace;

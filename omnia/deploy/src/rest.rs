@@ -1,7 +1,7 @@
 //! Reads and writes the objects of a workspace of Omnia.
 //!
-//! In: where the workspace is, and objects. Out: what the server has of them. Fails: with a [`Failure`], whose category says where
-//! the cause lies. A request ends after [`TIMEOUT`], and an answer over [`BODY_LIMIT`] is refused.
+//! In: where the workspace is, and objects. Out: what the server has of them. Fails: with a [`Failure`], which says
+//! what the server said. A request ends after [`TIMEOUT`], and an answer over [`BODY_LIMIT`] is refused.
 //!
 //! Servers have one of two APIs: [`connect`](Workspace::connect) finds out which. Time passes through [`Pause`], which tests replace.
 
@@ -22,7 +22,6 @@ pub use self::failure::Failure;
 use crate::config::Token;
 use crate::desired::{Kind, Surface};
 use crate::intent;
-use crate::readiness::{Readiness, readiness};
 
 /// How long a request may take, its answer included.
 pub const TIMEOUT: Duration = Duration::from_secs(30);
@@ -32,10 +31,6 @@ pub const BODY_LIMIT: usize = 16 * 1024 * 1024;
 const CONFLICT_RETRIES: u32 = 3;
 /// The pause before such a write is sent again.
 const CONFLICT_PAUSE: Duration = Duration::from_millis(300);
-/// How often a runtime is looked at until it is ready.
-const PROBES: u32 = 30;
-/// The pause between two looks.
-const PROBE_PAUSE: Duration = Duration::from_secs(2);
 
 /// Lets time pass.
 pub trait Pause: Sync {
@@ -112,10 +107,13 @@ impl Workspace {
     /// The request failed, or the answer is no list.
     pub async fn list(&self, kind: Kind, selector: &str) -> Result<Vec<Value>, Failure> {
         let Some(collection) = self.collection(kind) else { return Ok(Vec::new()) };
-        let selector = segment(selector).unwrap_or_default();
-        let url = format!("{}?labelSelector={selector}", self.url(collection));
-        let answer = self.server.call(Method::GET, &url, None).await?.accepted()?;
-        match answer {
+        self.listed(collection, selector).await
+    }
+
+    async fn listed(&self, collection: &str, selector: &str) -> Result<Vec<Value>, Failure> {
+        let selector = segment(selector).map(|selector| format!("?labelSelector={selector}")).unwrap_or_default();
+        let url = format!("{}{selector}", self.url(collection));
+        match self.server.call(Method::GET, &url, None).await?.accepted()? {
             Value::Array(objects) => Ok(objects),
             Value::Null => Ok(Vec::new()),
             Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => {
@@ -172,31 +170,12 @@ impl Workspace {
         }
     }
 
-    /// Waits until a runtime is ready in the generation that was written.
+    /// Lists the providers of the workspace.
     ///
     /// # Errors
-    /// The runtime failed, is gone, or is not ready in time. A look that fails for a passing reason is made again.
-    pub async fn await_ready(&self, name: &str, written: Option<i64>, clock: &impl Pause) -> Result<(), Failure> {
-        let mut last = String::new();
-        for probe in 0..PROBES {
-            if probe > 0 {
-                clock.pause(PROBE_PAUSE).await;
-            }
-            match self.get(Kind::AgentRuntime, name).await {
-                Ok(object) => match readiness(&object, written) {
-                    Readiness::Ready => return Ok(()),
-                    Readiness::Failed(text) => {
-                        let message = format!("resource reconciled into a failed state: {text}");
-                        return Err(Failure::NotReady { is_late: false, message });
-                    }
-                    Readiness::Pending => last.clear(),
-                },
-                Err(failure) if failure.is_passing() => last = format!("; the last look failed: {failure}"),
-                Err(failure) => return Err(failure),
-            }
-        }
-        let message = format!("created but did not reach Ready within {PROBES} polls{last}");
-        Err(Failure::NotReady { is_late: true, message })
+    /// The request failed, or the answer is no list.
+    pub async fn providers(&self) -> Result<Vec<Value>, Failure> {
+        self.listed("providers", "").await
     }
 
     /// Reads a provider of the workspace.

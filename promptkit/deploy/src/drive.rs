@@ -30,7 +30,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::account::Account;
 use crate::error::{Category, DeployError};
-use crate::protocol::{Action, ResourceStatus};
+use crate::protocol::{Action, Link, ResourceStatus};
 use crate::state::Entry;
 
 /// The time for all calls of one request of a pass. A client has no limit of its own, and each call has one.
@@ -46,6 +46,9 @@ pub trait Catalog: Sync {
 
     /// The entry of an object that the server returned.
     fn entry(&self, object: &Value, status: ResourceStatus) -> Entry;
+
+    /// The pages about a resource.
+    fn links(&self, entry: &Entry) -> Vec<Link>;
 
     /// What the state knows of the objects that a failed read would have found.
     fn remembered(&self, query: &Query) -> Vec<Value>;
@@ -209,7 +212,8 @@ impl<T: Transport, C: Catalog> Driver<'_, T, C> {
             Ok(object) => {
                 let entry = self.catalog.entry(&object, status);
                 let detail = if entry.arn.is_empty() { entry.uid.clone() } else { entry.arn.clone() };
-                account.done(entry, action, detail);
+                let links = self.catalog.links(&entry);
+                account.done(entry, action, detail, links);
             }
             Err(error) => {
                 let Entry { kind, name, .. } = self.catalog.entry(object, ResourceStatus::Failed);
@@ -231,7 +235,8 @@ impl<T: Transport, C: Catalog> Driver<'_, T, C> {
             (Some((_, Decision::Skip(SkipReason::InSync | SkipReason::Once))), None) => {
                 let known = account.state().find(kind, name).cloned();
                 let entry = known.unwrap_or_else(|| Entry::new(kind, name, ResourceStatus::Unchanged));
-                account.done(Entry { status: ResourceStatus::Unchanged, ..entry }, Action::NoChange, "");
+                let links = self.catalog.links(&entry);
+                account.done(Entry { status: ResourceStatus::Unchanged, ..entry }, Action::NoChange, "", links);
             }
             (Some((_, Decision::Skip(SkipReason::Gone))), None) => account.deleted(kind, name),
             (Some(_) | None, _) => {}

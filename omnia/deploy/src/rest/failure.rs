@@ -1,10 +1,10 @@
-//! Why a request to a workspace failed, and where the cause lies.
+//! Why a request to a workspace failed, and what kind of failure it is.
 //!
-//! In: a status with its body, or why there was no answer. Out: a [`Failure`] with a category. Fails never.
+//! In: a status with its body, or why there was no answer. Out: a [`Failure`]. Fails never.
 
 use std::time::Duration;
 
-use promptkit_deploy::error::{Category, DeployError};
+use lifecycle_objects::write::{WriteError, WriteErrorKind};
 use serde_json::Value;
 
 /// The most characters of an answer's body that an error quotes.
@@ -30,14 +30,6 @@ pub enum Failure {
     /// The answer is not what the API promises.
     #[error("{0}")]
     Unexpected(String),
-    /// The object was written, and failed or did not become ready.
-    #[error("{message}")]
-    NotReady {
-        /// Whether waiting ended, rather than the object saying that it failed.
-        is_late: bool,
-        /// What is wrong.
-        message: String,
-    },
 }
 
 impl Failure {
@@ -50,25 +42,23 @@ impl Failure {
         Self::Refused { status, message: format!("the server answered {status}{colon}{said}") }
     }
 
-    /// Where the cause lies.
+    /// The failure as that of a `call`, such as `create PromptPack team/p`.
     #[must_use]
-    pub fn category(&self) -> Category {
-        match self {
-            Self::Refused { status: 401 | 403, .. } => Category::Permission,
-            Self::Refused { status: 404, .. } => Category::NotFound,
-            Self::Refused { status: 409, .. } => Category::Conflict,
-            Self::Refused { status: 422, .. } => Category::Configuration,
-            Self::Refused { status, .. } if *status >= 500 => Category::Network,
-            Self::Refused { .. } | Self::Unexpected(_) | Self::NotReady { is_late: false, .. } => Category::Resource,
-            Self::TimedOut(_) | Self::NotReady { is_late: true, .. } => Category::Timeout,
-            Self::Unreachable(_) => Category::Network,
-        }
+    pub fn write_error(&self, call: String) -> WriteError {
+        let (kind, status) = match self {
+            Self::Refused { .. } if self.is_existing() => (WriteErrorKind::AlreadyExists, Some(409)),
+            Self::Refused { status, .. } => (kind_of(*status), Some(*status)),
+            Self::TimedOut(_) => (WriteErrorKind::DeadlineExceeded, None),
+            Self::Unreachable(_) => (WriteErrorKind::Unreachable, None),
+            Self::Unexpected(_) => (WriteErrorKind::Denied, None),
+        };
+        WriteError { kind, call, status, message: self.to_string() }
     }
 
     /// Whether the object does not exist.
     #[must_use]
     pub fn is_missing(&self) -> bool {
-        self.category() == Category::NotFound
+        matches!(self, Self::Refused { status: 404, .. })
     }
 
     /// Whether an object of this name exists already.
@@ -83,40 +73,23 @@ impl Failure {
         !self.is_existing() && self.is_conflict_of(&["Conflict", "has been modified"])
     }
 
-    /// Whether the next look may see something else: nothing is known of the object.
-    #[must_use]
-    pub fn is_passing(&self) -> bool {
-        match self {
-            Self::Refused { status, .. } => *status >= 500 || *status == 429,
-            Self::TimedOut(_) | Self::Unreachable(_) => true,
-            Self::Unexpected(_) | Self::NotReady { .. } => false,
-        }
-    }
-
     fn is_conflict_of(&self, words: &[&str]) -> bool {
         match self {
             Self::Refused { status: 409, message } => words.iter().any(|word| message.contains(word)),
-            Self::Refused { .. }
-            | Self::TimedOut(_)
-            | Self::Unreachable(_)
-            | Self::Unexpected(_)
-            | Self::NotReady { .. } => false,
+            Self::Refused { .. } | Self::TimedOut(_) | Self::Unreachable(_) | Self::Unexpected(_) => false,
         }
     }
+}
 
-    /// The failure as an error of the protocol, about an object.
-    #[must_use]
-    pub fn of(&self, operation: &'static str, kind: &str, name: &str) -> DeployError {
-        let error = DeployError::new(self.category(), operation, self.to_string()).of(kind, name);
-        match self.category() {
-            Category::Permission => error.hint("check what the token may do in the workspace"),
-            Category::NotFound => error.hint("check the workspace, and the names that the object refers to"),
-            Category::Conflict => error.hint("it exists already or was changed meanwhile: run the command again"),
-            Category::Configuration => error.hint("check the values of the deploy config and of the pack"),
-            Category::Network => error.hint("check api_endpoint and the connection, and run the command again"),
-            Category::Timeout => error.hint("it may still become ready: look at its status, or run the command again"),
-            Category::Resource => error,
-        }
+fn kind_of(status: u16) -> WriteErrorKind {
+    match status {
+        401 | 403 => WriteErrorKind::Forbidden,
+        404 => WriteErrorKind::NotFound,
+        409 => WriteErrorKind::Conflict,
+        422 => WriteErrorKind::Invalid,
+        429 => WriteErrorKind::TooManyRequests,
+        status if status >= 500 => WriteErrorKind::Unavailable,
+        _ => WriteErrorKind::Denied,
     }
 }
 
@@ -147,7 +120,14 @@ fn said(body: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use promptkit_deploy::error::{Category, DeployError};
+
     use super::*;
+    use crate::errors::deploy_error;
+
+    fn told(failure: &Failure) -> DeployError {
+        deploy_error("Creating", &failure.write_error("create".to_owned())).of("prompt_pack", "p")
+    }
 
     #[test]
     fn category_follows_the_status() {
@@ -167,17 +147,15 @@ mod tests {
             ("something else", 418, "unauthorized", Category::Resource),
         ];
         for (name, status, body, expected) in cases {
-            assert_eq!(Failure::refused(status, body).category(), expected, "{name}");
+            assert_eq!(told(&Failure::refused(status, body)).category, expected, "{name}");
         }
         let others = [
             (Failure::TimedOut(Duration::from_secs(30)), Category::Timeout),
             (Failure::Unreachable("validation".to_owned()), Category::Network),
             (Failure::Unexpected("timeout".to_owned()), Category::Resource),
-            (Failure::NotReady { is_late: true, message: String::new() }, Category::Timeout),
-            (Failure::NotReady { is_late: false, message: String::new() }, Category::Resource),
         ];
         for (failure, expected) in others {
-            assert_eq!(failure.category(), expected, "{failure:?}");
+            assert_eq!(told(&failure).category, expected, "{failure:?}");
         }
     }
 
@@ -201,7 +179,7 @@ mod tests {
     fn text_says_each_thing_once() {
         let failure = Failure::refused(403, r#"{"message": "no right"}"#);
         assert_eq!(
-            failure.of("Creating", "prompt_pack", "p").to_string(),
+            told(&failure).to_string(),
             "Creating prompt_pack \"p\" failed: the server answered 403: no right [hint: check what the token may do in the workspace]"
         );
         assert_eq!(Failure::refused(500, " ").to_string(), "the server answered 500");
