@@ -2,6 +2,7 @@
 //!
 //! In: the report of a pass, and the task. Out: an [`Account`], which serializes each enum as the one word that JSON has for it. A value
 //! that a pass captured, a body and an object are for the trace alone, which redacts them: the builders here leave them out.
+//! Nothing fails.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -52,19 +53,6 @@ pub struct Account {
 }
 
 impl Account {
-    /// Says of each decision and of each object what the console needs to judge it without the words for reasons.
-    pub fn with_flags(mut self, report: &PassReport) -> Self {
-        for (decision, outcome) in self.decisions.iter_mut().zip(&report.outcomes) {
-            decision.settled = Some(outcome.decision.is_settled());
-            decision.unwritten = Some(outcome.decision.is_before_writing());
-            let members = outcome.bundle.iter().flat_map(|bundle| bundle.in_steps());
-            for (object, member) in decision.objects.iter_mut().zip(members) {
-                object.ready = Some(member.is_ready());
-            }
-        }
-        self
-    }
-
     /// The account of a pass of `task`.
     #[must_use]
     pub fn of(report: &PassReport, task: &Task) -> Self {
@@ -84,6 +72,20 @@ impl Account {
             errors,
             warnings: warnings(report),
         }
+    }
+
+    /// Says of each decision and of each object what the console needs to judge it without the words for reasons.
+    #[must_use]
+    pub fn with_flags(mut self, report: &PassReport) -> Self {
+        for (decision, outcome) in self.decisions.iter_mut().zip(&report.outcomes) {
+            decision.settled = Some(outcome.decision.is_settled());
+            decision.unwritten = Some(outcome.decision.is_before_writing());
+            let members = outcome.bundle.iter().flat_map(|bundle| bundle.in_steps());
+            for (object, member) in decision.objects.iter_mut().zip(members) {
+                object.ready = Some(member.is_ready());
+            }
+        }
+        self
     }
 }
 
