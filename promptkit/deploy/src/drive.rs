@@ -213,7 +213,7 @@ impl<T: Transport, C: Catalog> Driver<'_, T, C> {
                 let entry = self.catalog.entry(&object, status);
                 let detail = if entry.arn.is_empty() { entry.uid.clone() } else { entry.arn.clone() };
                 let links = self.catalog.links(&entry);
-                account.done(entry, action, detail, links);
+                account.linked(entry, action, detail, links);
             }
             Err(error) => {
                 let Entry { kind, name, .. } = self.catalog.entry(object, ResourceStatus::Failed);
@@ -236,7 +236,7 @@ impl<T: Transport, C: Catalog> Driver<'_, T, C> {
                 let known = account.state().find(kind, name).cloned();
                 let entry = known.unwrap_or_else(|| Entry::new(kind, name, ResourceStatus::Unchanged));
                 let links = self.catalog.links(&entry);
-                account.done(Entry { status: ResourceStatus::Unchanged, ..entry }, Action::NoChange, "", links);
+                account.linked(Entry { status: ResourceStatus::Unchanged, ..entry }, Action::NoChange, "", links);
             }
             (Some((_, Decision::Skip(SkipReason::Gone))), None) => account.deleted(kind, name),
             (Some(_) | None, _) => {}
