@@ -7,7 +7,7 @@
 //! A written object may take a while to work. Whoever knows when it does waits in [`Catalog::settle`], so that its event says how that
 //! ended.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::{Future, ready};
 use std::time::Duration;
 
@@ -116,7 +116,7 @@ impl<T: Transport, C: Catalog> Driver<'_, T, C> {
     /// # Errors
     /// The members could not be read, or a signal stopped the pass.
     pub async fn drive(&self, mut pass: Pass<'_>, account: &Account) -> Result<Report, DeployError> {
-        let mut told = BTreeSet::new();
+        let (mut told, mut deletions) = (BTreeSet::new(), 0);
         while let Some(need) = pass.next_need() {
             if self.stop.is_cancelled() {
                 return Err(DeployError::interrupted("deploy"));
@@ -136,6 +136,7 @@ impl<T: Transport, C: Catalog> Driver<'_, T, C> {
                 }
                 Need::Request(Request::Write(commands)) => {
                     told.extend(commands.iter().map(identity_of));
+                    deletions += self.announce(&commands, deletions, account);
                     let written = stream::iter(commands).map(|command| self.write(command, account));
                     Answer::Response(Response::Written(written.buffered(self.writes).collect().await))
                 }
@@ -149,6 +150,18 @@ impl<T: Transport, C: Catalog> Driver<'_, T, C> {
             pass.report().map_err(|failure| DeployError::new(Category::Resource, "deploy", failure.message))?;
         report.objects.iter().for_each(|object| self.tell(object, told.contains(&object.identity), account));
         Ok(report)
+    }
+
+    /// Says which resources are deleted next. Returns how many steps of a deletion that are.
+    fn announce(&self, commands: &[Command], before: usize, account: &Account) -> usize {
+        let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+        for command in commands.iter().filter(|command| action_of(command) == Action::Delete) {
+            *counts.entry(self.catalog.kind(&identity_of(command).kind).to_owned()).or_default() += 1;
+        }
+        for ((kind, count), step) in counts.iter().zip(before + 1..) {
+            account.progress(format!("Step {step}: deleting {kind} resources ({count})"), -1.0);
+        }
+        counts.len()
     }
 
     /// Reads members; where that fails, what the state knows of them stands in, with a warning.

@@ -250,3 +250,19 @@ fn failures_are_collected_and_nothing_is_removed_after_one() {
         assert_eq!((report.is_complete(), packs.names()), (false, vec![refused.to_owned()]), "the others go");
     }
 }
+
+#[test]
+fn barrier_of_attempts_waits_for_no_readiness() {
+    let mut world = World::new(vec![map("old", &[])]);
+    world.apply();
+    world.manifests = vec![foo("slow", &[]), map("later", &[("apply-order", "1")])];
+    let setting = Setting { barrier: Barrier::Attempted, ..world.setting() };
+    let rendered = prepare(world.manifests.clone(), &setting).unwrap();
+    let live = world.parent();
+    let memory = live.as_ref().map(|live| parent::read(live).unwrap());
+    let beginning = Beginning { setting, intent: Intent::Apply, rendered, memory, is_last: false };
+    let running = world.begin(beginning, live);
+    let report = world.finish(running).unwrap();
+    assert_eq!(effects(&report), ["slow created", "later created", "old deleted"]);
+    assert_eq!(report.stopped, None);
+}

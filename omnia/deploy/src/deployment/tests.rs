@@ -109,6 +109,9 @@ fn deletion_that_is_refused_stays_in_the_state_and_the_next_one_ends_it() {
     let account = world.destroy();
     assert_eq!((account.errors(), account.state().resources), (Vec::new(), Vec::new()));
     assert_eq!(world.ours(), [""; 0]);
+    let told: Vec<_> =
+        account.events().into_iter().map(|event| event.message).filter(|text| !text.is_empty()).collect();
+    assert_eq!(told, ["Destroying 1 resources", "Step 1: deleting agent_runtime resources (1)", "Destroy complete"]);
 }
 
 #[test]
