@@ -143,8 +143,9 @@ impl<T: Transport> Site<T> {
         if let Some(report) = last {
             self.forget_gone(&set, &report, account).await;
         }
-        for entry in account.state().resources {
-            self.tell_left(&entry, account);
+        for entry in account.state().resources.iter().filter(|entry| Kind::of_type(&entry.kind).is_none()) {
+            let why = format!("this adapter writes no {}; delete it by hand", entry.kind);
+            account.left(&entry.kind, &entry.name, &why);
         }
         if account.state().resources.is_empty() {
             account.complete("Destroy complete");
@@ -283,15 +284,6 @@ impl<T: Transport> Site<T> {
                 }
                 Err(error) => account.failed(deploy_error("delete", &error).of(&entry.kind, &entry.name)),
             }
-        }
-    }
-
-    /// Says why an entry is left after a deletion.
-    fn tell_left(&self, entry: &Entry, account: &Account) {
-        if Kind::of_type(&entry.kind).is_none() {
-            let message = format!("this adapter writes no {}", entry.kind);
-            let error = DeployError::new(Category::Resource, "delete", message);
-            account.failed(error.hint("delete it by hand, and remove its entry").of(&entry.kind, &entry.name));
         }
     }
 

@@ -156,6 +156,14 @@ impl Account {
         self.event(&mut book, EventKind::Error, event, None);
     }
 
+    /// Reports a resource that this adapter can neither delete nor look at, and drops its entry: no later call could end it either.
+    /// The client shows the message; the call does not fail.
+    pub fn left(&self, kind: &str, name: &str, why: &str) {
+        let mut book = self.book();
+        book.state.forget(kind, name);
+        self.event(&mut book, EventKind::Error, format!("{kind} \"{name}\" is left: {why}"), None);
+    }
+
     /// Changes the state's other members, such as the pack's version.
     pub fn update_state(&self, change: impl FnOnce(&mut State)) {
         change(&mut self.book().state);
