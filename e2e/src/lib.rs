@@ -37,6 +37,7 @@ pub mod series;
 pub mod sockets;
 pub mod usage;
 mod wait;
+pub mod workspaces;
 
 use std::path::PathBuf;
 use std::process::Command;
