@@ -39,3 +39,15 @@ fn failed_phase_ends_the_wait_at_once() {
     let since = asked.iter().skip_while(|asked| !(asked.method == "POST" && asked.path == "team/agents"));
     assert_eq!(since.filter(|asked| asked.path == AGENT).count(), 1, "{asked:?}");
 }
+
+#[test]
+fn passing_error_is_looked_past_and_a_missing_agent_is_not() {
+    for (status, reads) in [(500, 2), (404, 1)] {
+        let server = Workspaces::start(Api::Current).unwrap();
+        let (method, path) = ("GET".to_owned(), "agents/my-pack".to_owned());
+        server.fault(Fault::Answer { method, path, status, body: String::new(), times: Some(1) });
+        let applied = call("apply", server.url(), &pack(&[], &[], &[]), "");
+        assert_eq!(applied["result"].is_object(), status == 500, "{status}: {applied}");
+        assert_eq!(count(&server, "GET", AGENT), reads, "{status}: {applied}");
+    }
+}
