@@ -18,6 +18,7 @@ use crate::binding::Binding;
 use crate::config::{self, Config};
 use crate::labels;
 use crate::names::{self, Names, Prompts};
+use crate::workspace::OMNIA;
 
 mod agent_policy;
 mod agent_runtime;
@@ -109,9 +110,7 @@ impl Kind {
     pub(crate) fn api_version(self) -> &'static str {
         match self {
             Self::ConfigMap => "v1",
-            Self::PromptPack | Self::ToolRegistry | Self::AgentPolicy | Self::AgentRuntime => {
-                "omnia.altairalabs.ai/v1alpha1"
-            }
+            Self::PromptPack | Self::ToolRegistry | Self::AgentPolicy | Self::AgentRuntime => OMNIA,
         }
     }
 }

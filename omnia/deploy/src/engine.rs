@@ -35,7 +35,7 @@ use tokio_util::sync::CancellationToken;
 use crate::desired::{Kind, Object, Surface};
 use crate::errors::{deploy_error, is_passing};
 use crate::labels;
-use crate::marks::PackMarks;
+use crate::marks::{Known, Last, PackMarks};
 use crate::readiness::{Readiness, generation, readiness};
 
 /// The pause between two looks at an agent that is not ready yet.
@@ -44,6 +44,8 @@ const EVERY: Duration = Duration::from_secs(2);
 const PROBES: u32 = 30;
 /// The member of an entry's metadata that has the digest of the object as it was last written.
 const DIGEST: &str = "digest";
+/// The member that has the generation which that write made.
+const GENERATION: &str = "generation";
 /// Nothing of a deployment counts generations of its own.
 const NO_GENERATION: Generation = Generation(0);
 
@@ -62,6 +64,8 @@ pub struct Set<'a> {
     pub prior: &'a State,
     /// What is wanted, if anything is.
     pub objects: &'a [Object],
+    /// The existing registry that the agents are bound to.
+    pub bound: Option<&'a str>,
 }
 
 impl Set<'_> {
@@ -87,11 +91,15 @@ impl Set<'_> {
         Some(Link { label: "Console".to_owned(), url, rel: "console".to_owned() })
     }
 
-    /// The digests of the entries that were written whole.
-    fn digests(&self) -> BTreeMap<Identity, String> {
+    /// The entries that were written whole.
+    fn written(&self) -> BTreeMap<Identity, Last> {
         let entries = self.prior.resources.iter().filter(|entry| entry.status != ResourceStatus::Failed);
-        let digest = |entry: &Entry| Some((self.identity(entry)?, entry.metadata.get(DIGEST)?.clone()));
-        entries.filter_map(digest).collect()
+        let last = |entry: &Entry| {
+            let generation = entry.metadata.get(GENERATION).and_then(|text| text.parse().ok());
+            let digest = entry.metadata.get(DIGEST)?.clone();
+            Some((self.identity(entry)?, Last { digest, uid: entry.uid.clone(), generation }))
+        };
+        entries.filter_map(last).collect()
     }
 
     /// What makes the object of an entry the object that it is; none if it is of a type that this adapter does not write.
@@ -101,16 +109,28 @@ impl Set<'_> {
         Some(Identity { kind, namespace: Some(self.workspace.to_owned()), name: entry.name.clone() })
     }
 
-    /// What a registry of tools that others may have changed becomes: on today's API it is theirs once it is there.
+    /// The kind that is the operator's once it is there, on today's API.
     fn once(&self) -> Option<Kind> {
         (self.surface == Surface::Current).then_some(Kind::ToolRegistry)
     }
 
     /// The marks of the set.
     #[must_use]
-    pub fn marks(&self) -> PackMarks {
-        let once = self.once().into_iter().collect();
-        PackMarks::new(self.pack_id).knowing(self.digests(), self.wanted(), once)
+    pub fn marks(&self, intent: Intent) -> PackMarks {
+        // Versions of a pack that a newer one replaced may still be in use there; they go with everything.
+        let superseded = Some(Kind::PromptPack).filter(|_| self.surface == Surface::Current && intent == Intent::Apply);
+        let registry = |name: &str| Identity {
+            kind: Kind::ToolRegistry.group_kind(),
+            namespace: Some(self.workspace.to_owned()),
+            name: name.to_owned(),
+        };
+        PackMarks::new(self.pack_id).knowing(Known {
+            written: self.written(),
+            wanted: self.wanted(),
+            once: self.once().into_iter().collect(),
+            kept: self.once().into_iter().chain(superseded).collect(),
+            bound: self.bound.map(registry).into_iter().collect(),
+        })
     }
 
     /// Begins a pass; with it comes the catalog of its objects.
@@ -120,7 +140,7 @@ impl Set<'_> {
     pub fn begin(&self, intent: Intent) -> Result<(Pass<'static>, Names<'_>), DeployError> {
         let refused = |faults: Vec<String>| DeployError::new(Category::Configuration, "build", faults.join("; "));
         let setting = Setting {
-            marks: Box::new(self.marks()),
+            marks: Box::new(self.marks(intent)),
             generation: NO_GENERATION,
             destination: Destination::ThisCluster,
             namespace: self.workspace.to_owned(),
@@ -193,10 +213,10 @@ impl Names<'_> {
     /// The objects that somebody changed since they were written as they are wanted now.
     #[must_use]
     pub fn drifted(&self, found: &[Version]) -> BTreeSet<Identity> {
-        let (written, marks) = (self.set.digests(), self.set.marks());
+        let (written, marks) = (self.set.written(), self.set.marks(Intent::Apply));
         let changed = found.iter().filter(|version| marks.has_drifted(version));
         let changed = changed.map(|version| Identity::from(ObjectRef::of(version.object())));
-        changed.filter(|it| written.get(it).is_some_and(|digest| self.digests.get(it) == Some(digest))).collect()
+        changed.filter(|it| written.get(it).is_some_and(|last| self.digests.get(it) == Some(&last.digest))).collect()
     }
 
     /// What the state knows of the objects that a read would find.
@@ -226,6 +246,7 @@ impl Names<'_> {
         let text = |key: &str| object["metadata"][key].as_str().unwrap_or_default().to_owned();
         (entry.uid, entry.resource_version) = (text("uid"), text("resourceVersion"));
         entry.metadata.extend(self.digests.get(&identity).map(|digest| (DIGEST.to_owned(), digest.clone())));
+        entry.metadata.extend(generation(object).map(|written| (GENERATION.to_owned(), written.to_string())));
         entry
     }
 
@@ -265,6 +286,25 @@ impl<T: Transport> Catalog for Deployment<'_, T> {
 
     fn remembered(&self, query: &Query) -> Vec<Value> {
         self.names.remembered(query)
+    }
+
+    /// On today's API an agent does not name the policy with the tools that it must not call: it would run without.
+    fn obstacle(&self, identity: &Identity, state: &State) -> Option<DeployError> {
+        let is_current = self.names.set.surface == Surface::Current;
+        let is_agent = is_current && Kind::of(&identity.kind) == Some(Kind::AgentRuntime);
+        let mut objects = self.names.set.objects.iter();
+        let policy = objects.find(|object| is_agent && object.kind == Kind::AgentPolicy)?;
+        let entry = state.find(policy.kind.type_name(), &policy.name);
+        let is_missing = entry.is_none_or(|entry| entry.status == ResourceStatus::Failed);
+        let message =
+            format!("the policy `{}` was not written, and the agent would run without its blocklist", policy.name);
+        is_missing.then(|| DeployError::new(Category::Configuration, "Creating", message))
+    }
+
+    fn excused(&self, identity: &Identity, error: &WriteError) -> Option<String> {
+        let is_operators = Kind::of(&identity.kind).is_some_and(|kind| self.names.set.once() == Some(kind));
+        let is_forbidden = matches!(error.status, Some(401 | 403));
+        (is_operators && is_forbidden).then(|| format!("it is the operator's, and was not written: {}", error.message))
     }
 
     fn links(&self, entry: &Entry) -> Vec<Link> {

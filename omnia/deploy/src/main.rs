@@ -17,7 +17,7 @@ fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<(), clap::Erro
 }
 
 fn main() -> std::process::ExitCode {
-    lifecycle_service::program::run(parse, |(), _| {
-        Ok(promptkit_deploy::serve::run(&Omnia { environment: std::env::vars().collect() }))
+    lifecycle_service::program::run(parse, |(), environment| {
+        Ok(promptkit_deploy::serve::run(&Omnia { environment: environment.into_iter().collect() }))
     })
 }

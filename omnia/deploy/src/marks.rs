@@ -2,8 +2,9 @@
 //!
 //! In: the pack's id, what is wanted, and the state. Out: the [`Marks`] of the pack's set. Nothing here fails.
 //!
-//! An object is taken over by its labels alone, and only if they are this pack's. A digest is believed only of an object that was
-//! written whole, and that still has what is wanted: what somebody changed is written again.
+//! An object is taken over by its labels alone, and only if they are this pack's. A digest is believed only of the very object that was
+//! written whole, in the generation that was written, and that still has what is wanted: anything else is written again. The client's
+//! state may be older than the objects: it keeps none of a deployment that failed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,18 +22,49 @@ use serde_json::{Value, json};
 
 use crate::desired::Kind;
 use crate::labels::{self, Claim};
+use crate::readiness::generation;
 
 /// The marks of one pack's objects.
 #[derive(Debug, Default)]
 pub struct PackMarks {
     pack_id: String,
     selector: BTreeMap<String, String>,
-    /// The digests of the objects that were written whole.
-    digests: BTreeMap<Identity, String>,
+    known: Known,
+}
+
+/// What is known of a pack's objects beside the objects.
+#[derive(Debug, Default)]
+pub struct Known {
+    /// The objects that were written whole.
+    pub written: BTreeMap<Identity, Last>,
     /// What is wanted.
-    wanted: BTreeMap<Identity, Value>,
-    /// The kinds that are created, and never written again.
-    once: BTreeSet<Kind>,
+    pub wanted: BTreeMap<Identity, Value>,
+    /// The kinds that are the operator's once there is an object: it is never written again.
+    pub once: BTreeSet<Kind>,
+    /// Whether objects of these kinds stay although they are not wanted.
+    pub kept: BTreeSet<Kind>,
+    /// The objects that stay although they are not wanted.
+    pub bound: BTreeSet<Identity>,
+}
+
+/// An object as it was last written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Last {
+    /// The digest of what was wanted.
+    pub digest: String,
+    /// The UID; empty if the server tells none.
+    pub uid: String,
+    /// The generation that the write made; none if the server tells none.
+    pub generation: Option<i64>,
+}
+
+impl Last {
+    /// Whether this is the object, and nothing changed it since as far as its server tells.
+    fn is(&self, object: &Value) -> bool {
+        let uid = object["metadata"]["uid"].as_str().unwrap_or_default();
+        let is_same = self.uid.is_empty() || uid.is_empty() || self.uid == uid;
+        is_same && self.generation.zip(generation(object)).is_none_or(|(written, live)| written == live)
+    }
 }
 
 impl PackMarks {
@@ -43,15 +75,10 @@ impl PackMarks {
         Self { pack_id: pack_id.to_owned(), selector, ..Self::default() }
     }
 
-    /// The same, with what the state has and what is wanted now.
+    /// The same, with what is known beside the objects.
     #[must_use]
-    pub fn knowing(
-        self,
-        digests: BTreeMap<Identity, String>,
-        wanted: BTreeMap<Identity, Value>,
-        once: BTreeSet<Kind>,
-    ) -> Self {
-        Self { digests, wanted, once, ..self }
+    pub fn knowing(self, known: Known) -> Self {
+        Self { known, ..self }
     }
 
     fn claim(&self, version: &Version) -> Claim {
@@ -61,7 +88,7 @@ impl PackMarks {
     /// Whether somebody changed an object that is wanted.
     #[must_use]
     pub fn has_drifted(&self, version: &Version) -> bool {
-        let wanted = self.wanted.get(&identity(version));
+        let wanted = self.known.wanted.get(&identity(version));
         wanted.is_some_and(|wanted| !differences(wanted, version.object()).is_empty())
     }
 }
@@ -76,14 +103,19 @@ impl Marks for PackMarks {
     }
 
     fn owner_of(&self, version: &Version, _: Option<&Siblings>) -> Owner {
+        let is_operators = || Kind::of(&identity(version).kind).is_some_and(|kind| self.known.once.contains(&kind));
         match self.claim(version) {
             Claim::Ours => Owner::Set,
+            Claim::Foreign(_) if is_operators() => Owner::Set,
             Claim::Foreign(owner) => Owner::Others(owner),
         }
     }
 
-    fn kinship(&self, version: &Version, _: &Identity) -> Kinship {
+    fn kinship(&self, version: &Version, identity: &Identity) -> Kinship {
+        let Known { kept, bound, .. } = &self.known;
+        let stays = || Kind::of(&identity.kind).is_some_and(|kind| kept.contains(&kind)) || bound.contains(identity);
         match self.claim(version) {
+            Claim::Ours if stays() => Kinship::Copy,
             Claim::Ours => Kinship::Member,
             Claim::Foreign(_) => Kinship::Copy,
         }
@@ -91,13 +123,11 @@ impl Marks for PackMarks {
 
     fn digest<'v>(&'v self, version: &'v Version) -> Option<&'v str> {
         let identity = identity(version);
-        if Kind::of(&identity.kind).is_some_and(|kind| self.once.contains(&kind)) {
+        if Kind::of(&identity.kind).is_some_and(|kind| self.known.once.contains(&kind)) {
             return Some(ONCE);
         }
-        if self.has_drifted(version) {
-            return None;
-        }
-        self.digests.get(&identity).map(String::as_str)
+        let last = self.known.written.get(&identity).filter(|last| last.is(version.object()))?;
+        (!self.has_drifted(version)).then_some(&last.digest)
     }
 
     fn departure(&self, _: &Version, identity: &Identity) -> Option<Departure> {

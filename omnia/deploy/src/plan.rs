@@ -13,19 +13,30 @@ use promptkit_deploy::drive::Planned;
 use promptkit_deploy::protocol::{Action, Change, Plan};
 use serde_json::Value;
 
-use crate::desired::Kind;
+use crate::desired::{Kind, Surface};
+use crate::engine::Set;
+use crate::labels::{self, Claim};
 use crate::marks::differences;
 
 /// The most fields that a change names.
 const NAMED_FIELDS: usize = 5;
 
 /// What is known of objects beside the decisions about them.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Notes {
     /// The objects that somebody changed since they were written.
     pub drifted: BTreeSet<Identity>,
     /// The objects of others that have wanted names, and whose they are.
     pub taken: BTreeMap<Identity, String>,
+    /// Where the objects are written.
+    pub surface: Surface,
+}
+
+impl Notes {
+    /// Whether an object is the operator's once it is there.
+    fn is_operators(&self, identity: &Identity) -> bool {
+        self.surface == Surface::Current && Kind::of(&identity.kind) == Some(Kind::ToolRegistry)
+    }
 }
 
 /// Sums up what a pass would do: wanted objects in their order, then those that go.
@@ -44,6 +55,10 @@ pub fn plan(planned: &Planned, wanted: &BTreeMap<Identity, Value>, notes: &Notes
         };
         match change(object, differing) {
             Some(change) if change.action == Action::Delete => going.push(change),
+            Some(change) if notes.taken.contains_key(&object.identity) && notes.is_operators(&object.identity) => {
+                let detail = "exists, and is left unchanged".to_owned();
+                plan.changes.push(Change { action: Action::NoChange, detail, ..change });
+            }
             Some(change) if notes.taken.contains_key(&object.identity) => {
                 let owner = notes.taken.get(&object.identity).map(String::as_str).unwrap_or_default();
                 let Change { kind, name, .. } = change;
@@ -94,4 +109,23 @@ fn named(fields: &[String]) -> String {
     let more = fields.len().saturating_sub(NAMED_FIELDS);
     let text = fields.iter().take(NAMED_FIELDS).map(String::as_str).collect::<Vec<_>>().join(", ");
     if more > 0 { format!("{text} and {more} more") } else { text }
+}
+
+/// The versions of a pack that a newer one replaced, on today's API: they may be in use, and go with everything.
+#[must_use]
+pub fn superseded(planned: &Planned, set: &Set<'_>) -> Vec<Change> {
+    let wanted = set.wanted();
+    let objects = planned.found.iter().map(|version| (Identity::from(ObjectRef::of(version.object())), version));
+    let of_pack = objects.filter(|(identity, version)| {
+        let is_ours = labels::claim(&labels::read(version.object()), set.pack_id) == Claim::Ours;
+        set.surface == Surface::Current && is_ours && Kind::of(&identity.kind) == Some(Kind::PromptPack)
+    });
+    let others = of_pack.filter(|(identity, _)| !wanted.contains_key(identity));
+    let change = |name: String| Change {
+        kind: Kind::PromptPack.type_name().to_owned(),
+        name,
+        action: Action::NoChange,
+        detail: "superseded".to_owned(),
+    };
+    others.map(|(identity, _)| change(identity.name)).collect()
 }

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use futures::FutureExt as _;
 use lifecycle_config::diagnostics::Severity;
 use lifecycle_kube::{Cluster, Settings};
 use lifecycle_transport::kubernetes::KubernetesTransport;
@@ -17,7 +18,7 @@ use promptkit_pack::reader::lines;
 use serde_json::Value;
 
 use crate::config::{self, Config, SCHEMA, Target};
-use crate::deployment::{self, Site};
+use crate::deployment::{self, Site, dry};
 use crate::desired::Surface;
 use crate::errors::deploy_error;
 use crate::rest::{Sleep, Workspace};
@@ -85,19 +86,23 @@ impl Provider for Omnia {
         Checked { config, errors: lines(&found, Severity::Error), warnings: lines(&found, Severity::Warning) }
     }
 
-    /// The server and the workspace: two servers may have workspaces of one name.
+    /// The server and the workspace: two servers may have workspaces of one name, and a kubeconfig may name another server tomorrow.
     fn scope(&self, config: &Config) -> String {
-        match &config.target {
-            Target::Workspace { endpoint, .. } => format!("{endpoint}/{}", config.workspace),
+        let server = match &config.target {
+            Target::Workspace { endpoint, .. } => endpoint.clone(),
             Target::Cluster { kubeconfig } => {
-                format!("{}/{}", kubeconfig.as_deref().unwrap_or(config::IN_CLUSTER), config.workspace)
+                let path = kubeconfig.as_deref();
+                // The file is read at once; a file that cannot be read fails the call later.
+                let server = lifecycle_kube::server(path.map(Path::new)).now_or_never().and_then(Result::ok);
+                server.unwrap_or_else(|| path.unwrap_or(config::IN_CLUSTER).to_owned())
             }
-        }
+        };
+        format!("{server}/{}", config.workspace)
     }
 
     async fn plan(&self, call: Call<'_, Config>) -> Result<Plan, DeployError> {
         if call.config.dry_run {
-            return deployment::dry_plan(&call);
+            return dry::plan(&call);
         }
         match self.reach(call.config).await? {
             Reached::Workspace(site) => site.plan(&call).await,
@@ -107,7 +112,7 @@ impl Provider for Omnia {
 
     async fn apply(&self, call: Call<'_, Config>, account: &Account) -> Result<(), DeployError> {
         if call.config.dry_run {
-            return deployment::dry_run(&call, account);
+            return dry::apply(&call, account);
         }
         match self.reach(call.config).await? {
             Reached::Workspace(site) => site.apply(&call, account).await,
@@ -118,6 +123,9 @@ impl Provider for Omnia {
     async fn destroy(&self, call: Call<'_, Config>, account: &Account) -> Result<(), DeployError> {
         if deployment::has_nothing(&call, account) {
             return Ok(());
+        }
+        if call.config.dry_run {
+            return dry::destroy(&call, account);
         }
         match self.reach(call.config).await? {
             Reached::Workspace(site) => site.destroy(&call, account).await,

@@ -221,6 +221,12 @@ impl Workspace {
         }
     }
 
+    /// Whether the API has objects of a kind.
+    #[must_use]
+    pub fn has(&self, kind: Kind) -> bool {
+        self.collection(kind).is_some()
+    }
+
     fn collection(&self, kind: Kind) -> Option<&'static str> {
         match (self.surface, kind) {
             (Surface::Current, Kind::ConfigMap) => None,

@@ -2,7 +2,7 @@
 //!
 //! In: the queries and commands of a pass. Out: objects as Kubernetes would show them: with `apiVersion`, `kind`, namespace, and the
 //! names that Kubernetes has for fields of `metadata`. Fails: as the requests do. The API takes neither a UID nor a version of an object, so
-//! that no write is fenced: what somebody else writes at the same moment can be lost.
+//! that no write is fenced: what somebody else writes at the same moment can be lost. A deletion looks once more just before.
 
 use lifecycle_bundle::guard::Members;
 use lifecycle_objects::destination::Destination;
@@ -18,8 +18,12 @@ use serde_json::{Value, json};
 use crate::desired::{Kind, Surface};
 use crate::rest::{Failure, Pause, Workspace};
 
+/// The group and version of Omnia's kinds.
+pub const OMNIA: &str = "omnia.altairalabs.ai/v1alpha1";
 /// The kind of a provider of models, which the workspace has and a deployment names.
 pub const PROVIDER: &str = "Provider";
+/// The kind of a source of skills, likewise.
+pub const SKILL_SOURCE: &str = "SkillSource";
 
 /// Reads and writes the objects of one workspace.
 #[derive(Debug)]
@@ -75,10 +79,28 @@ impl<P: Pause + Send + Sync + 'static> WorkspaceTransport<P> {
     }
 
     async fn one(&self, kind: &GroupVersionKind, name: &str) -> Result<Value, Failure> {
-        if kind.kind == PROVIDER {
-            return self.workspace.provider(name).await;
+        match kind.kind.as_str() {
+            PROVIDER => self.workspace.provider(name).await,
+            SKILL_SOURCE => self.workspace.skill_source(name).await,
+            _ => self.workspace.get(known(kind)?, name).await,
         }
-        self.workspace.get(known(kind)?, name).await
+    }
+
+    /// Deletes an object, if it still is the one that is meant: minutes may have gone by since it was listed.
+    async fn delete_this(&self, kind: Kind, target: &Target) -> Result<bool, Failure> {
+        match self.workspace.get(kind, &target.name).await {
+            Ok(live) => {
+                let uid = live["metadata"]["uid"].as_str().unwrap_or_default();
+                if !uid.is_empty() && !target.uid.is_empty() && uid != target.uid {
+                    let message = format!("another object has the name `{}` now", target.name);
+                    return Err(Failure::Refused { status: 409, message });
+                }
+                self.workspace.delete(kind, &target.name).await
+            }
+            Err(failure) if failure.is_missing() => Ok(false),
+            // Who cannot look may still be allowed to delete what was listed just before.
+            Err(_) => self.workspace.delete(kind, &target.name).await,
+        }
     }
 
     async fn many(&self, kind: &GroupVersionKind, selector: &str) -> Result<Vec<Value>, Failure> {
@@ -102,6 +124,8 @@ impl<P: Pause + Send + Sync + 'static> Transport for WorkspaceTransport<P> {
     async fn find(&self, query: &Query) -> Result<Vec<Value>, WriteError> {
         let object = ObjectRef::from(query);
         let found = match &query.by {
+            // A kind without a collection has no objects.
+            QueryBy::Name(_) if known(&query.kind).is_ok_and(|kind| !self.workspace.has(kind)) => Ok(Vec::new()),
             QueryBy::Name(name) => match self.one(&query.kind, name).await {
                 Ok(found) => Ok(vec![found]),
                 Err(failure) if failure.is_missing() => Ok(Vec::new()),
@@ -155,7 +179,7 @@ impl<P: Pause + Send + Sync + 'static> Transport for WorkspaceTransport<P> {
     async fn delete(&self, target: &Target, _: PropagationPolicy) -> Result<Deletion, WriteError> {
         let object = ObjectRef::from(target);
         let deleted = match known(&object.kind) {
-            Ok(kind) => self.workspace.delete(kind, &object.name).await,
+            Ok(kind) => self.delete_this(kind, target).await,
             Err(failure) => Err(failure),
         };
         deleted.map(|_| Deletion::Gone).map_err(|failure| error("delete", &object, &failure))

@@ -95,9 +95,10 @@ impl Account {
         self.event(&mut self.book(), EventKind::Progress, message, None);
     }
 
-    /// Reports something that the user should know, and that is no failure.
+    /// Reports something that the user should know, and that is no failure. The client shows no progress, but errors, of which it makes
+    /// nothing else.
     pub fn warn(&self, message: &str) {
-        self.progress(format!("warning: {message}"), -1.0);
+        self.event(&mut self.book(), EventKind::Error, format!("warning: {message}"), None);
     }
 
     /// Reports the end.
@@ -192,8 +193,16 @@ impl Account {
         self.book().broken.take()
     }
 
-    /// Answers an `apply`. `end` is what ended the call early.
-    pub(crate) fn applied(&self, end: Result<(), DeployError>, extensions: Extensions) -> Answer {
+    /// Whether nothing was done, and something was planned.
+    pub(crate) fn is_only_planned(&self) -> bool {
+        let book = self.book();
+        let resources = book.events.iter().filter_map(|event| event.resource.as_ref());
+        let mut resources = resources.peekable();
+        resources.peek().is_some() && resources.all(|resource| resource.status == ResourceStatus::Planned)
+    }
+
+    /// Answers an `apply`. `end` is what ended the call early; `kept` is another owner's state that stays in place of the account's.
+    pub(crate) fn applied(&self, end: Result<(), DeployError>, kept: Option<String>, extensions: Extensions) -> Answer {
         let mut book = std::mem::take(&mut *self.book());
         let is_early = end.is_err();
         book.errors.extend(end.err());
@@ -203,7 +212,10 @@ impl Account {
             [alone] if is_early => alone.clone(),
             several => error::combined(&format!("Deployment completed with {} error(s):", several.len()), several),
         };
-        book.answer(None, error, extensions)
+        match kept {
+            Some(kept) => book.answer_with(None, Some(kept), error, extensions),
+            None => book.answer(None, error, extensions),
+        }
     }
 
     /// Answers a `destroy`. Whatever is left makes it a failure, so that the client keeps its state: ours, or that of another

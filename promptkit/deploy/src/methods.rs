@@ -119,7 +119,9 @@ impl<P: Provider> Server<'_, P> {
         let call = self.call(&config, &request, &prior);
         let end = self.guarded("deploy", self.provider.apply(call, &account)).await;
         delivered(&account)?;
-        account.applied(end, request.lifecycle)
+        // What was only planned must not take the place of another owner's state, which the client would replace.
+        let kept = prior.foreign.is_some() && account.is_only_planned();
+        account.applied(end, kept.then_some(request.prior_state), request.lifecycle)
     }
 
     async fn destroy(&self, id: Option<&RawValue>, request: DestroyRequest) -> Answer {

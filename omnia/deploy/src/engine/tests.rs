@@ -107,6 +107,7 @@ async fn agent_is_waited_for_in_the_written_generation() {
             console: None,
             prior: &prior,
             objects: &[],
+            bound: None,
         };
         let (_, names) = set.begin(Intent::Apply).unwrap();
         let deployment = Deployment { names, transport: &transport };

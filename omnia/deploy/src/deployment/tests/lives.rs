@@ -5,6 +5,7 @@ use proptest::sample::{select, subsequence};
 
 use super::world::{Fault, World, pack};
 use super::*;
+use crate::labels;
 
 /// What happens next.
 #[derive(Debug, Clone)]

@@ -9,14 +9,17 @@ use lifecycle_bundle::guard::Members;
 use lifecycle_objects::identity::Identity;
 use lifecycle_objects::inspection::Inspection;
 use lifecycle_objects::object_ref::ObjectRef;
+use lifecycle_objects::observation::Version;
 use lifecycle_objects::write::{Deletion, PropagationPolicy, Target, UpdateMode, WriteErrorKind};
 use lifecycle_transport::memory::MemoryTransport;
 use promptkit_deploy::protocol::{Change, ResourceHealth};
+use promptkit_deploy::state::State;
 use serde_json::json;
 use tokio::sync::Notify;
 
 use super::super::*;
 use crate::config;
+use crate::labels::{self, Claim};
 
 /// A write that does not go as it should.
 #[derive(Debug, Clone)]
