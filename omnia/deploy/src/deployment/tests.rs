@@ -157,3 +157,118 @@ fn health_is_that_of_each_object() {
     world.patch("AgentRuntime", "a", &json!({ "status": { "phase": "Error" } }));
     assert_eq!(health(&mut world), expected(Health::Missing, Health::Unhealthy));
 }
+
+#[test]
+fn list_that_fails_makes_a_deletion_fail_and_the_next_one_finds_what_was_left() {
+    for name in [None, Some("a")] {
+        let mut world = World::new();
+        world.is_forgetful = true;
+        world.pack = pack(&["a"], &[], "1.0.0");
+        world.apply();
+        // The client does not keep the state of a failed apply: only the labels tell of the agent `b`.
+        world.pack = pack(&["a", "b"], &[], "1.0.0");
+        world.fault = Some(Fault::refuse("PromptPack p"));
+        world.pack["version"] = json!("1.0.1");
+        assert!(!world.apply().errors().is_empty());
+        world.fault = Some(Fault::Unlisted("AgentRuntime", name));
+        let account = world.destroy();
+        assert!(
+            account.errors().iter().any(|error| error.message.contains("could not be listed")),
+            "{:?}",
+            account.errors()
+        );
+        assert_eq!(world.exists("AgentRuntime a"), name.is_some(), "nothing is deleted that could not be read");
+        assert!(world.exists("AgentRuntime b"));
+        world.fault = None;
+        assert_eq!(world.destroy().errors(), []);
+        assert_eq!(world.ours(), [""; 0]);
+    }
+}
+
+#[test]
+fn object_that_took_the_place_of_ours_is_left_alone_although_the_list_fails() {
+    let mut world = World::new();
+    world.pack = pack(&["a"], &[], "1.0.0");
+    world.apply();
+    world.remove("AgentRuntime", "a");
+    world.put(json!({
+        "apiVersion": "omnia.altairalabs.ai/v1alpha1", "kind": "AgentRuntime",
+        "metadata": { "name": "a", "namespace": "team", "labels": { "app.kubernetes.io/managed-by": "helm" } },
+    }));
+    world.fault = Some(Fault::Unlisted("AgentRuntime", None));
+    world.destroy();
+    assert!(world.exists("AgentRuntime a"));
+}
+
+#[test]
+fn registry_to_which_agents_are_bound_stays() {
+    for (surface, name) in [(Surface::Current, None), (Surface::Cluster, Some("p-tools"))] {
+        let mut world = World::new();
+        world.surface = surface;
+        world.pack = pack(&["a"], &["search"], "1.0.0");
+        if surface == Surface::Current {
+            world.bind("p-tools", &["search"]);
+        } else {
+            world.apply();
+        }
+        world.registry = name;
+        world.apply();
+        assert!(world.exists("ToolRegistry p-tools"), "{surface:?}");
+    }
+}
+
+#[test]
+fn agent_that_fails_keeps_what_left_the_pack() {
+    let mut world = World::new();
+    world.pack = pack(&["a"], &[], "1.0.0");
+    world.apply();
+    world.pack = pack(&["b"], &[], "1.0.0");
+    world.status = json!({ "phase": "Failed" });
+    assert_eq!(world.apply().errors().len(), 1);
+    assert!(world.exists("AgentRuntime a"), "the agent that works stays until the new one does");
+}
+
+#[test]
+fn change_that_the_state_does_not_know_is_taken_back() {
+    let mut world = World::new();
+    world.is_forgetful = true;
+    world.pack = pack(&["a"], &[], "1.0.0");
+    world.apply();
+    world.pack = pack(&["a"], &[], "1.0.1");
+    world.fault = Some(Fault::refuse("AgentRuntime a"));
+    assert!(!world.apply().errors().is_empty());
+    world.fault = None;
+    world.pack = pack(&["a"], &[], "1.0.0");
+    world.written();
+    world.apply();
+    let written = world.written();
+    assert!(written.contains(&"PromptPack p".to_owned()), "{written:?}");
+}
+
+#[test]
+fn state_of_another_pack_is_no_state_of_this_one() {
+    let mut world = World::new();
+    world.pack = pack(&["a"], &[], "1.0.0");
+    world.apply();
+    world.pack["id"] = json!("q");
+    let error = world.refused();
+    assert_eq!(
+        error.to_string(),
+        "the state is that of the pack `p`, and this is `q` [hint: destroy `p` first, or deploy `q` from a project of its own]"
+    );
+}
+
+#[test]
+fn deletion_that_waits_for_a_finalizer_is_told_and_waited_for() {
+    let mut world = World::new();
+    world.pack = pack(&["a", "b"], &[], "1.0.0");
+    world.apply();
+    world.patch("AgentRuntime", "b", &json!({ "metadata": { "finalizers": ["omnia/hold"] } }));
+    world.pack = pack(&["a"], &[], "1.0.0");
+    let errors = world.apply().errors();
+    assert!(errors.len() == 1 && errors[0].category == Category::Timeout, "{errors:?}");
+    assert!(world.state.find("agent_runtime", "b").is_some());
+    world.pack = pack(&["a", "b"], &[], "1.0.0");
+    let errors = world.apply().errors();
+    assert!(errors.len() == 1 && errors[0].category == Category::Conflict, "what goes cannot be wanted: {errors:?}");
+}

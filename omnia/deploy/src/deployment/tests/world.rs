@@ -28,6 +28,8 @@ pub(super) enum Fault {
     Refuse(String),
     /// The program dies after so many writes.
     Crash(usize),
+    /// The objects of this kind cannot be listed; of one, not even by name.
+    Unlisted(&'static str, Option<&'static str>),
 }
 
 impl Fault {
@@ -49,12 +51,7 @@ impl Cluster {
     /// Lets a write pass, and notes it; or refuses it.
     fn write(&self, verb: &str, object: String) -> Result<(), WriteError> {
         if matches!(&self.fault, Some(Fault::Refuse(refused)) if *refused == object) {
-            return Err(WriteError {
-                kind: WriteErrorKind::Forbidden,
-                call: verb.to_owned(),
-                status: Some(403),
-                message: "no right".to_owned(),
-            });
+            return Err(refusal(verb));
         }
         let verb = if verb == "delete" { "delete " } else { "" };
         self.log.lock().unwrap().push(format!("{verb}{object}"));
@@ -80,12 +77,28 @@ impl Cluster {
     }
 }
 
+fn refusal(verb: &str) -> WriteError {
+    let message = "no right".to_owned();
+    WriteError { kind: WriteErrorKind::Forbidden, call: verb.to_owned(), status: Some(403), message }
+}
+
 fn named(object: &Value) -> String {
     format!("{} {}", object["kind"].as_str().unwrap(), object["metadata"]["name"].as_str().unwrap())
 }
 
 impl Transport for Cluster {
     async fn find(&self, query: &Query) -> Result<Vec<Value>, WriteError> {
+        if let Some(Fault::Unlisted(kind, name)) = &self.fault
+            && query.kind.kind == *kind
+        {
+            let is_read = match &query.by {
+                QueryBy::Name(of) => name.is_none_or(|name| name != of),
+                QueryBy::Labels(_) => false,
+            };
+            if !is_read {
+                return Err(refusal("list"));
+            }
+        }
         self.memory.find(query).await
     }
 
@@ -147,6 +160,11 @@ pub(super) struct World {
     /// What controllers write as the status of agents.
     pub(super) status: Value,
     pub(super) state: State,
+    pub(super) surface: Surface,
+    /// Whether the client keeps its old state where a call fails, as today's does.
+    pub(super) is_forgetful: bool,
+    /// The existing registry that the configuration names.
+    pub(super) registry: Option<&'static str>,
     memory: Option<MemoryTransport>,
     log: Vec<String>,
     config: Config,
@@ -164,6 +182,9 @@ impl World {
             fault: None,
             status: json!({ "phase": "Running" }),
             state: State::default(),
+            surface: Surface::Cluster,
+            is_forgetful: false,
+            registry: None,
             memory: Some(MemoryTransport::new(Timestamp::UNIX_EPOCH).with_objects([provider]).unwrap()),
             log: Vec::new(),
             config: config::check(&config, &BTreeMap::new()).0.unwrap(),
@@ -184,9 +205,10 @@ impl World {
             log: Mutex::default(),
             crashed: Arc::clone(&crashed),
         };
-        let site = Site { transport: cluster, surface: Surface::Cluster };
+        let site = Site { transport: cluster, surface: self.surface };
         let (stop, pack, prior) = (CancellationToken::new(), self.pack.to_string(), self.state.clone());
-        let config = &self.config;
+        let config = Config { tool_registry_ref: self.registry.map(str::to_owned), ..self.config.clone() };
+        let config = &config;
         let of_call = Call { config, pack: &pack, arena_config: "", environment: "", prior: &prior, stop: &stop };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
         let end = runtime.block_on(async {
@@ -200,11 +222,23 @@ impl World {
         end
     }
 
+    fn keep(&mut self, account: &Account) {
+        if !self.is_forgetful || account.errors().is_empty() {
+            self.state = account.state();
+        }
+    }
+
+    /// What ended an apply before its first write.
+    pub(super) fn refused(&mut self) -> DeployError {
+        let account = Account::new(self.state.clone());
+        self.run(async |site, call| site.apply(call, &account).await).unwrap().unwrap_err()
+    }
+
     /// Applies; a crash loses the account, as it loses the answer.
     pub(super) fn try_apply(&mut self) -> Option<Account> {
         let account = Account::new(self.state.clone());
         self.run(async |site, call| site.apply(call, &account).await)?.unwrap();
-        self.state = account.state();
+        self.keep(&account);
         Some(account)
     }
 
@@ -215,7 +249,7 @@ impl World {
     pub(super) fn try_destroy(&mut self) -> Option<Account> {
         let account = Account::new(self.state.clone());
         self.run(async |site, call| site.destroy(call, &account).await)?.unwrap();
-        self.state = account.state();
+        self.keep(&account);
         Some(account)
     }
 
@@ -258,6 +292,20 @@ impl World {
 
     pub(super) fn objects(&self) -> Vec<Value> {
         self.memory().objects()
+    }
+
+    /// A registry of the pack with these tools exists.
+    pub(super) fn bind(&mut self, name: &str, tools: &[&str]) {
+        let handlers: Vec<_> =
+            tools.iter().map(|tool| json!({ "tool": { "name": tool, "inputSchema": { "type": "object" } } })).collect();
+        self.put(json!({
+            "apiVersion": "omnia.altairalabs.ai/v1alpha1", "kind": "ToolRegistry",
+            "metadata": {
+                "name": name, "namespace": "team",
+                "labels": { labels::MANAGED_BY: labels::MANAGER, labels::PACK_ID: "p" },
+            },
+            "spec": { "handlers": handlers },
+        }));
     }
 
     pub(super) fn put(&mut self, object: Value) {
