@@ -234,15 +234,18 @@ fn change_that_the_state_does_not_know_is_taken_back() {
     world.is_forgetful = true;
     world.pack = pack(&["a"], &[], "1.0.0");
     world.apply();
-    world.pack = pack(&["a"], &[], "1.0.1");
-    world.fault = Some(Fault::refuse("AgentRuntime a"));
+    world.pack = pack(&["a"], &["search"], "1.0.0");
+    world.fault = Some(Fault::refuse("ToolRegistry p-tools"));
     assert!(!world.apply().errors().is_empty());
+    let names_registry = |world: &World| {
+        let agent = world.objects().into_iter().find(|object| object["kind"] == "AgentRuntime").unwrap();
+        agent["spec"].get("toolRegistryRef").is_some()
+    };
+    assert!(names_registry(&world));
     world.fault = None;
     world.pack = pack(&["a"], &[], "1.0.0");
-    world.written();
     world.apply();
-    let written = world.written();
-    assert!(written.contains(&"PromptPack p".to_owned()), "{written:?}");
+    assert!(!names_registry(&world), "the live agent has a field that nothing wants");
 }
 
 #[test]
