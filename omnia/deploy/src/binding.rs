@@ -10,7 +10,7 @@ use promptkit_pack::pack::{Pack, Tool};
 use serde_json::Value;
 
 use crate::config::Config;
-use crate::desired::Surface;
+use crate::kinds::Surface;
 
 /// Which registry serves the tools.
 #[derive(Debug, Clone, PartialEq, Eq)]

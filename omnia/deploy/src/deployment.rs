@@ -26,8 +26,8 @@ use tokio_util::sync::CancellationToken;
 
 use self::prepare::Prepared;
 use crate::config::Config;
-use crate::desired::{Kind, Surface};
 use crate::engine::{Deployment, Set};
+use crate::kinds::{Kind, Surface};
 use crate::plan::{self, Notes};
 use crate::readiness;
 

@@ -32,8 +32,9 @@ use promptkit_deploy::state::{Entry, State};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::desired::{Kind, Object, Surface};
+use crate::desired::Object;
 use crate::errors::{deploy_error, is_passing};
+use crate::kinds::{Kind, Surface};
 use crate::labels;
 use crate::marks::{Known, Last, PackMarks};
 use crate::readiness::{Readiness, generation, readiness};

@@ -11,9 +11,10 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::binding::Binding;
-use crate::desired::{Desired, Inputs, Kind};
+use crate::desired::{Desired, Inputs};
+use crate::failure::Failure;
+use crate::kinds::Kind;
 use crate::labels;
-use crate::rest::Failure;
 
 /// The version of the request that is written here.
 pub const API_VERSION: &str = "deploy.omnia.altairalabs.ai/v1";

@@ -2,12 +2,18 @@
 //!
 //! ```text
 //! pack · arena config · deploy config ─▶ desired: five kinds, in order, as the target writes them
-//!                          │                │
-//!                        names           labels, by which a pack knows its objects again
+//!                          │                │          └─▶ engine ─▶ set engine ─▶ account: events, errors, state
+//!                        names           labels ─▶ marks ──┘  │
+//!                                                          workspace ─▶ rest, or Kubernetes
 //! ```
 //!
-//! These are computed from values, and say what a target cannot express before anything is written to it. [`rest`] alone does I/O:
-//! it reads and writes the objects of a workspace, and [`readiness`] says what their status means.
+//! | modules | idea |
+//! | --- | --- |
+//! | [`config`], [`kinds`], [`names`], [`labels`], [`binding`], [`desired`], [`intent`], [`readiness`] | computed from values: they say what a target cannot express before anything is written |
+//! | [`marks`], [`engine`], [`plan`] | the pack's objects as a set of `lifecycle-bundle`, and how they are called |
+//! | [`deployment`] | plan, apply, destroy and status, wherever objects are written |
+//! | [`rest`], [`workspace`], [`failure`], [`errors`] | requests to a workspace, as the set engine makes them, and what a refusal means |
+//! | [`provider`] | all of it behind the protocol |
 
 pub mod binding;
 pub mod config;
@@ -15,7 +21,9 @@ pub mod deployment;
 pub mod desired;
 pub mod engine;
 pub mod errors;
+pub mod failure;
 pub mod intent;
+pub mod kinds;
 pub mod labels;
 pub mod marks;
 pub mod names;

@@ -20,7 +20,7 @@ use lifecycle_objects::object_ref::ObjectRef;
 use lifecycle_objects::observation::Version;
 use serde_json::{Value, json};
 
-use crate::desired::Kind;
+use crate::kinds::Kind;
 use crate::labels::{self, Claim};
 use crate::readiness::generation;
 

@@ -13,8 +13,8 @@ use promptkit_deploy::drive::Planned;
 use promptkit_deploy::protocol::{Action, Change, Plan};
 use serde_json::Value;
 
-use crate::desired::{Kind, Surface};
 use crate::engine::Set;
+use crate::kinds::{Kind, Surface};
 use crate::labels::{self, Claim};
 use crate::marks::differences;
 

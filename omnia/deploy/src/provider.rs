@@ -19,8 +19,8 @@ use serde_json::Value;
 
 use crate::config::{self, Config, SCHEMA, Target};
 use crate::deployment::{self, Site, dry};
-use crate::desired::Surface;
 use crate::errors::deploy_error;
+use crate::kinds::Surface;
 use crate::rest::{Sleep, Workspace};
 use crate::workspace::WorkspaceTransport;
 

@@ -5,8 +5,6 @@
 //!
 //! Servers have one of two APIs: [`connect`](Workspace::connect) finds out which. Time passes through [`Pause`], which tests replace.
 
-mod failure;
-
 use std::future::Future;
 use std::time::Duration;
 
@@ -18,10 +16,10 @@ use lifecycle_errors::Chain;
 use reqwest::{Response, redirect};
 use serde_json::Value;
 
-pub use self::failure::Failure;
 use crate::config::Token;
-use crate::desired::{Kind, Surface};
+use crate::failure::Failure;
 use crate::intent;
+use crate::kinds::{Kind, Surface};
 
 /// How long a request may take, its answer included.
 pub const TIMEOUT: Duration = Duration::from_secs(30);

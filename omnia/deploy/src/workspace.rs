@@ -15,15 +15,9 @@ use lifecycle_objects::write::{Deletion, PropagationPolicy, Target, UpdateMode, 
 use lifecycle_transport::Transport;
 use serde_json::{Value, json};
 
-use crate::desired::{Kind, Surface};
-use crate::rest::{Failure, Pause, Workspace};
-
-/// The group and version of Omnia's kinds.
-pub const OMNIA: &str = "omnia.altairalabs.ai/v1alpha1";
-/// The kind of a provider of models, which the workspace has and a deployment names.
-pub const PROVIDER: &str = "Provider";
-/// The kind of a source of skills, likewise.
-pub const SKILL_SOURCE: &str = "SkillSource";
+use crate::failure::Failure;
+use crate::kinds::{Kind, PROVIDER, SKILL_SOURCE, Surface};
+use crate::rest::{Pause, Workspace};
 
 /// Reads and writes the objects of one workspace.
 #[derive(Debug)]

@@ -20,8 +20,7 @@ use crate::protocol::{
     Aggregate, Capability, DestroyRequest, Extensions, Health, ImportRequest, ImportResult, PlanRequest, Request,
     ResourceHealth, StatusResult, ValidateRequest, Validation,
 };
-use crate::provider::{Call, Checked, Provider};
-use crate::serve::GRACE;
+use crate::provider::{Call, Checked, GRACE, Provider};
 use crate::state::{Owner, Prior};
 
 /// What all calls of a server share.

@@ -5,6 +5,7 @@
 //! panics, or is interrupted.
 
 use std::future::{Future, ready};
+use std::time::Duration;
 
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -15,6 +16,10 @@ use crate::protocol::{
     ImportRequest, Link, Login, LoginRequest, LoginUrl, LoginUrlRequest, Plan, ProviderInfo, ResourceHealth,
 };
 use crate::state::{Entry, State};
+
+/// How long a call may go on after a signal. The client kills the program five seconds after the signal; the answer has to be
+/// written, and read, before.
+pub const GRACE: Duration = Duration::from_millis(3_500);
 
 /// A configuration after its check.
 #[derive(Debug)]
@@ -42,7 +47,7 @@ pub struct Call<'a, C> {
     /// What is deployed, by the stored state.
     pub prior: &'a State,
     /// Cancelled by a signal: start nothing new, and return [`DeployError::interrupted`]. The server drops a call that has not
-    /// returned [after a while](crate::serve::GRACE), and answers with what the account has.
+    /// returned [after a while](GRACE), and answers with what the account has.
     pub stop: &'a CancellationToken,
 }
 

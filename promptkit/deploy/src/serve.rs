@@ -9,7 +9,6 @@
 use std::future::Future;
 use std::io::{self, BufReader, Read, Write};
 use std::process::ExitCode;
-use std::time::Duration;
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::{Receiver, channel};
@@ -20,10 +19,6 @@ use crate::lines::{self, Line};
 use crate::methods::Server;
 use crate::protocol::Request;
 use crate::provider::Provider;
-
-/// How long a call may go on after a signal. The client kills the program five seconds after the signal; the answer has to be
-/// written, and read, before.
-pub const GRACE: Duration = Duration::from_millis(3_500);
 
 /// Serves standard input and output, and returns the program's exit code. This is all that a provider's `main` does.
 pub fn run<P: Provider>(provider: &P) -> ExitCode {
@@ -115,6 +110,7 @@ fn stop_at_signals() -> io::Result<CancellationToken> {
 #[cfg(test)]
 mod tests {
     use std::sync::mpsc::channel;
+    use std::time::Duration;
     use std::time::Instant;
 
     use super::*;

@@ -23,9 +23,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Site, query};
 use crate::config::Config;
-use crate::desired::Kind;
 use crate::engine::Set;
 use crate::errors::{deploy_error, is_passing};
+use crate::kinds::Kind;
 use crate::labels::{self, Claim};
 
 /// How often a deletion is looked at that has begun, and the time in between.

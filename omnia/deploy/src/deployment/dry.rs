@@ -19,8 +19,9 @@ use promptkit_pack::reader::lines;
 use super::prepare::{mistakes, read};
 use crate::binding;
 use crate::config::{Config, Target};
-use crate::desired::{Desired, Inputs, Surface, desired};
+use crate::desired::{Desired, Inputs, desired};
 use crate::engine::Set;
+use crate::kinds::Surface;
 use crate::plan::Notes;
 
 /// Says what an apply would do, without a request: what the state has is what is there.

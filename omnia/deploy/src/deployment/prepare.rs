@@ -18,11 +18,11 @@ use serde_json::Value;
 use super::{Site, query};
 use crate::binding::{self, Binding, Registry};
 use crate::config::Config;
-use crate::desired::{Desired, Inputs, Kind, Surface, desired};
+use crate::desired::{Desired, Inputs, desired};
 use crate::errors::deploy_error;
+use crate::kinds::{Kind, OMNIA, PROVIDER, SKILL_SOURCE, Surface};
 use crate::labels;
 use crate::readiness;
-use crate::workspace::{OMNIA, PROVIDER, SKILL_SOURCE};
 
 /// A deployment that can be written.
 pub(super) struct Prepared {

@@ -5,7 +5,8 @@ use promptkit_pack::{arena, pack};
 use super::*;
 use crate::binding::decide;
 use crate::config;
-use crate::desired::{Surface, desired};
+use crate::desired::desired;
+use crate::kinds::Surface;
 
 fn request_of(pack: &Value, arena: &Value, keys: &Value, credentials: &[(&str, &str)]) -> Result<Value, Unfit> {
     let mut value =

@@ -3,7 +3,8 @@
 use std::io::{self, Read, Write};
 use std::time::Duration;
 
-use promptkit_deploy::serve::{GRACE, serve};
+use promptkit_deploy::provider::GRACE;
+use promptkit_deploy::serve::serve;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
