@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 mod calls;
+mod cluster;
 mod conformance;
 mod project;
 mod readiness;
