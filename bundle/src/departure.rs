@@ -10,7 +10,7 @@
 
 use lifecycle_objects::identity::Identity;
 
-use super::policy::Delete;
+use super::policy::{Delete, Settings};
 
 /// The policy and the order of a deletion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +22,12 @@ pub struct Departure {
 }
 
 impl Departure {
+    /// What becomes of an object with these settings.
+    #[must_use]
+    pub fn of(settings: &Settings) -> Self {
+        Self { policy: settings.policies.delete, order: settings.delete_order }
+    }
+
     /// The annotation's value for the object of this identity.
     #[must_use]
     pub fn to_text(self, identity: &Identity) -> String {

@@ -13,6 +13,7 @@ use lifecycle_objects::secret::{encode_texts, lacks_value};
 use lifecycle_objects::server_set;
 use serde_json::{Map, Value};
 
+use super::departure::Departure;
 use super::digest::Digest;
 use super::policy::{Policies, Settings, Update, takes_others_along};
 use super::serving;
@@ -55,7 +56,7 @@ impl Draft {
         if !faults.is_empty() {
             return Err(faults.into_iter().map(fault).collect());
         }
-        let digest = Digest::of(&object, prefix, settings.departure());
+        let digest = Digest::of(&object, prefix, Departure::of(&settings));
         Ok(Self { object, reference, settings, hints, digest })
     }
 
@@ -65,7 +66,7 @@ impl Draft {
     /// The fault of the object, with the object's name.
     pub fn with(object: Value, settings: Settings, hints: Hints) -> Result<Self, Vec<String>> {
         let (object, reference, _) = shaped(object)?;
-        let digest = Digest::of(&object, "", settings.departure());
+        let digest = Digest::of(&object, "", Departure::of(&settings));
         Ok(Self { object, reference, settings, hints, digest })
     }
 }
@@ -95,6 +96,13 @@ fn shaped(mut object: Value) -> Result<(Value, ObjectRef, Identity), Vec<String>
     server_set::strip(&mut object);
     encode_texts(&mut object);
     Ok((object, reference, identity))
+}
+
+impl Draft {
+    /// Whether the object runs once, and is not created again when it is gone.
+    pub(super) fn serves_once(&self, kind: &GroupKind) -> bool {
+        serving::serves_once(kind, &self.object, self.settings.purge_order)
+    }
 }
 
 /// Removes the empty `rules` of an aggregated `ClusterRole`, which its controller fills in: whoever owns them empties the role at each

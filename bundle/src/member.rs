@@ -48,7 +48,7 @@ impl Rendered {
             Some(namespace) => object["metadata"]["namespace"] = Value::from(namespace.as_str()),
             None => drop(object["metadata"].as_object_mut().and_then(|metadata| metadata.remove("namespace"))),
         }
-        let departure = self.draft.settings.departure();
+        let departure = Departure::of(&self.draft.settings);
         let written = Written { identity: &self.identity, digest: &self.digest, departure };
         setting.marks.mark(&mut object, &written)?;
         Ok(object)
@@ -243,7 +243,7 @@ impl Member {
                 // Such an object is not adopted by any policy: it keeps the label by which it is left alone.
                 policies.adoption = Adoption::Never;
             }
-            let goes_otherwise = departure != Some(rendered.draft.settings.departure());
+            let goes_otherwise = departure != Some(Departure::of(&rendered.draft.settings));
             let digest = &rendered.digest;
             Wanted { policies, digest, is_completed, is_to_be_purged, is_due_again, goes_otherwise }
         });
@@ -312,7 +312,7 @@ impl Member {
         match &self.verdict.as_ref()?.1 {
             Decision::Create => Some(Command::Create { destination: destination(), desired }),
             Decision::Update(UpdateReason::Departure) => {
-                let departure = self.wanted.as_ref()?.draft.settings.departure();
+                let departure = Departure::of(&self.wanted.as_ref()?.draft.settings);
                 let document = setting.marks.departing(departure, &self.identity)?;
                 Some(Command::Patch { target: self.target(live?, at), documents: vec![document] })
             }
@@ -525,7 +525,7 @@ impl Member {
 
     /// Whether the object runs once, and is not created again when it is gone.
     pub(super) fn serves_once(&self) -> bool {
-        self.wanted.as_ref().is_some_and(|rendered| serving::serves_once(&self.identity.kind, &rendered.draft))
+        self.wanted.as_ref().is_some_and(|rendered| rendered.draft.serves_once(&self.identity.kind))
     }
 
     /// Whether the parent remembers that the object has served, once it is ready: before the bundle or Kubernetes deletes it.

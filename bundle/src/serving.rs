@@ -8,8 +8,6 @@ use jiff::SignedDuration;
 use lifecycle_objects::identity::GroupKind;
 use serde_json::Value;
 
-use super::draft::Draft;
-
 /// How long a Job has to stay after it has finished. An event comes every 10 s while the API resource is not reconciled, as it is
 /// not while a Job runs; a minute leaves room for some that come late.
 pub(super) const SHORTEST_STAY: SignedDuration = SignedDuration::from_secs(60);
@@ -21,8 +19,8 @@ pub(super) fn stay(kind: &GroupKind, object: &Value) -> Option<i64> {
 }
 
 /// Whether an object runs once, and is not created again when it is gone.
-pub(super) fn serves_once(kind: &GroupKind, draft: &Draft) -> bool {
-    draft.settings.purge_order.is_some() || stay(kind, &draft.object).is_some()
+pub(super) fn serves_once(kind: &GroupKind, object: &Value, purge_order: Option<i16>) -> bool {
+    purge_order.is_some() || stay(kind, object).is_some()
 }
 
 /// Whether a live Job has completed. One that failed or is suspended has not served, whatever else counts as ready.

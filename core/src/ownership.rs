@@ -153,5 +153,11 @@ impl Criteria<'_> {
     }
 }
 
+/// Adds a version, or replaces the older one of the same object.
+pub(crate) fn put(versions: &mut Vec<Version>, version: Version) {
+    versions.retain(|known| (known.namespace(), known.name()) != (version.namespace(), version.name()));
+    versions.push(version);
+}
+
 #[cfg(test)]
 mod tests;

@@ -41,6 +41,7 @@ mod claim;
 mod machine;
 mod record;
 mod settings;
+mod term;
 
 use jiff::Timestamp;
 use lifecycle_errors::Chain;
@@ -56,8 +57,9 @@ pub use self::claim::{Claim, End, Leadership, Lease, Permit, TermOver};
 pub use self::settings::{NoNamespace, Settings, identity};
 
 use self::claim::{Open, State};
-use self::machine::{Answer, Machine, Request, Step, Term};
+use self::machine::{Answer, Machine, Request, Step};
 use self::record::Record;
+use self::term::Term;
 
 /// The field manager of the Lease.
 const FIELD_MANAGER: &str = "hyperfleet-sweeper-leader";

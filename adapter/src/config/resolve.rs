@@ -223,15 +223,8 @@ fn passes(r: &mut Resolver<'_>, spec: &PassesSpec) -> PassesConfig {
 fn check_name(r: &mut Resolver<'_>, name: &str) {
     if !is_label_value(name) {
         let help = "write a name such as `my-adapter`";
-        r.error("adapter.name", not_a_label_value(name, keys::ADAPTER), Some(help));
+        r.error("adapter.name", stamp::not_a_label_value(name, keys::ADAPTER), Some(help));
     }
-}
-
-pub(super) fn not_a_label_value(text: &str, label: &str) -> String {
-    format!(
-        "\"{text}\" is not valid as the value of the label `{label}`, which every object gets: write 1 to 63 letters, digits, `-`, `_` or `.`, \
-         beginning and ending with a letter or digit"
-    )
 }
 
 fn signer(r: &mut Resolver<'_>, spec: &AdapterSpec, source: &signing::Source<'_>) -> Option<Signer> {

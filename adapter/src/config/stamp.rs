@@ -12,7 +12,6 @@ use lifecycle_objects::keys;
 use lifecycle_objects::labels::is_label_value;
 
 use super::AdapterConfig;
-use super::resolve::not_a_label_value;
 use super::spec::AdapterSpec;
 
 const KEY: &str = "stamp.resource_id";
@@ -55,4 +54,12 @@ pub(super) fn match_with_task(adapter: &AdapterConfig, task: &Task, file: &str, 
     let help = "remove it: the event's id is stamped then; or add `{{ .event.id }}`";
     let found = Diagnostic::outside(file, KEY, message, Some(help.to_owned()));
     diagnostics.push(found.as_severity(Severity::Warning));
+}
+
+/// What is wrong with a text that every object would get as the value of a label.
+pub(super) fn not_a_label_value(text: &str, label: &str) -> String {
+    format!(
+        "\"{text}\" is not valid as the value of the label `{label}`, which every object gets: write 1 to 63 letters, digits, `-`, `_` or `.`, \
+         beginning and ending with a letter or digit"
+    )
 }

@@ -16,7 +16,6 @@ use crate::member::{Live, Member, Rendered};
 use crate::memory::Remembering;
 use crate::need::NotKept;
 use crate::report::{Stop, StoppedBy};
-use crate::serving::serves_once;
 use crate::setting::Setting;
 use crate::siblings::Siblings;
 use crate::table::Intent;
@@ -153,7 +152,7 @@ impl<'t> Set<'t> {
     /// Forgets what served and is wanted no longer.
     pub(super) fn forget_served(&mut self) {
         let wanted = self.all.iter().filter_map(|member| member.wanted.as_ref());
-        let serving = wanted.filter(|it| serves_once(&it.identity.kind, &it.draft));
+        let serving = wanted.filter(|it| it.draft.serves_once(&it.identity.kind));
         self.memory.keep_completed(serving.map(|it| (&it.identity, it.digest.as_str())));
     }
 

@@ -5,7 +5,6 @@ use lifecycle_config::duration::{Units, parse};
 use serde_json::Value;
 
 use super::{Policies, Policy};
-use crate::departure::Departure;
 
 /// What the annotations of one object say about its handling; the bundle's defaults where they say nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,12 +68,6 @@ impl Settings {
             status_hint: reader.value("status-hint", |text| Ok(text.to_owned())),
         };
         if reader.faults.is_empty() { Ok(settings) } else { Err(reader.faults) }
-    }
-
-    /// What becomes of the object when the bundle has no use for it.
-    #[must_use]
-    pub fn departure(&self) -> Departure {
-        Departure { policy: self.policies.delete, order: self.delete_order }
     }
 }
 

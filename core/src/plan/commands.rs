@@ -4,17 +4,17 @@
 //! none if the decision writes nothing. Fails if a [requirement](super::requirement) of the write is not met.
 
 use jiff::Timestamp;
-use lifecycle_objects::destination::Destination;
 use lifecycle_objects::failure::{FailReason, Failure};
 use lifecycle_objects::id::Generation;
 use lifecycle_objects::observation::{Query, Version};
-use lifecycle_objects::write::{Command, Disowning, Target, UpdateMode};
+use lifecycle_objects::write::{Command, Disowning, UpdateMode};
 
 use super::Planner;
 use super::decide::current;
 use super::disown;
 use super::gates::Examined;
 use super::owner::OwnerStatus;
+use super::query::target;
 use crate::decision::Decision;
 use crate::manifest::Desired;
 
@@ -89,16 +89,6 @@ impl Planner<'_> {
         };
         Some(Command::Disown { former: former.into_iter().map(disown).collect(), last: disown(last) })
     }
-}
-
-/// The fence of a write: the UID and resource version of the object that a query found.
-pub(super) fn target(query: &Query, version: &Version) -> Target {
-    let destination = match &query.destination {
-        Destination::ThisCluster => Destination::ThisCluster,
-        // The work can be at the consumer that the entry had before; the namespace of a work is its consumer.
-        Destination::Consumer(_) => Destination::Consumer(version.namespace().to_owned()),
-    };
-    Target::of(version, &query.kind, &destination)
 }
 
 /// The version that an update is applied to.

@@ -25,11 +25,10 @@ use lifecycle_objects::proof::Claim;
 
 use super::decide::{Decided, Gate, Questions as _};
 use super::gates::Examination;
-use super::observed::put;
 use super::{Planner, Read};
 use crate::decision::{Decision, DisownReason, SkipReason};
 use crate::outcome::GateAnswer;
-use crate::ownership::Owned;
+use crate::ownership::{Owned, put};
 use crate::row::Row;
 use crate::warning::{Warning, WarningReason};
 

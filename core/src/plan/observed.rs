@@ -6,11 +6,11 @@ use std::iter;
 use lifecycle_language::scope::Scope;
 use lifecycle_objects::keys;
 use lifecycle_objects::labels::is_label_value;
-use lifecycle_objects::observation::{Observation, Query, QueryBy, Version};
+use lifecycle_objects::observation::{Observation, Query, QueryBy};
 
 use super::former::Former;
 use super::{Planner, Slot, query, reads};
-use crate::ownership::Owned;
+use crate::ownership::{Owned, put};
 
 /// A read for one resource of the task.
 #[derive(Debug, Clone, PartialEq)]
@@ -143,10 +143,4 @@ impl<'t> Planner<'t> {
             self.publish(resource, scope);
         }
     }
-}
-
-/// Adds a version, or replaces the older one of the same object.
-pub(super) fn put(versions: &mut Vec<Version>, version: Version) {
-    versions.retain(|known| (known.namespace(), known.name()) != (version.namespace(), version.name()));
-    versions.push(version);
 }

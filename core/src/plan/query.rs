@@ -12,7 +12,8 @@ use lifecycle_objects::destination::Destination;
 use lifecycle_objects::keys;
 use lifecycle_objects::kinds::{NameRule, is_namespaced, name_rule};
 use lifecycle_objects::labels;
-use lifecycle_objects::observation::{Query, QueryBy};
+use lifecycle_objects::observation::{Query, QueryBy, Version};
+use lifecycle_objects::write::Target;
 
 use crate::task::{DiscoverBy, Discovery, Resource, TransportKind};
 
@@ -25,6 +26,16 @@ pub(super) enum QueryError {
     /// No object can have the rendered name, namespace or labels.
     #[error("{0}")]
     Impossible(String),
+}
+
+/// The fence of a write: the UID and resource version of the object that a query found.
+pub(super) fn target(query: &Query, version: &Version) -> Target {
+    let destination = match &query.destination {
+        Destination::ThisCluster => Destination::ThisCluster,
+        // The work can be at the consumer that the entry had before; the namespace of a work is its consumer.
+        Destination::Consumer(_) => Destination::Consumer(version.namespace().to_owned()),
+    };
+    Target::of(version, &query.kind, &destination)
 }
 
 /// Renders the destination and the discovery of a resource.

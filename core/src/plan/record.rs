@@ -6,11 +6,11 @@ use lifecycle_objects::observation::{Observation, Version, could_find, whose};
 use lifecycle_objects::write::{Executed, NotCreated, Target, WriteError, WriteErrorKind};
 
 use super::decide::current;
-use super::observed::put;
 use super::{After, Attempt, Pending, Planner, State};
 use crate::decision::{Decision, WaitReason};
 use crate::outcome::OutcomeResult;
 use crate::ownership::Owned;
+use crate::ownership::put;
 
 impl Planner<'_> {
     /// Takes what became of the last write. The same resource may need another write: a creation that met its own object is

@@ -18,8 +18,8 @@ use lifecycle_objects::object_ref::ObjectRef;
 use lifecycle_objects::observation::Version;
 use lifecycle_objects::write::{Executed, Target};
 
-use super::commands::target;
 use super::decide::current;
+use super::query::target;
 use super::{After, Pending, Planner};
 use crate::decision::{Decision, SkipReason, WaitReason};
 use crate::outcome::{Outcome, OutcomeResult, Pruned};

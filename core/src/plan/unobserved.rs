@@ -17,7 +17,7 @@ use lifecycle_objects::write::{Command, PropagationPolicy, UpdateMode};
 use serde_json::Value;
 
 use super::Planner;
-use super::commands::target;
+use super::query::target;
 use crate::decision::{Decision, Resent};
 use crate::task::TransportKind;
 

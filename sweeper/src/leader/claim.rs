@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
-use super::machine::Term;
+use super::term::Term;
 
 /// Why a term ended.
 #[derive(Debug, Clone, PartialEq, Eq)]

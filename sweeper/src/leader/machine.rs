@@ -12,6 +12,7 @@ use tokio::time::Instant;
 use super::claim::End;
 use super::record::{Record, Spec};
 use super::settings::Settings;
+use super::term::Term;
 
 /// What to do next.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,17 +55,6 @@ pub(super) enum Answer {
     Refused,
     /// Whether the request was carried out, or what the Lease is, is unknown.
     Failed,
-}
-
-/// A time in which this replica leads.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Term {
-    /// The fencing number: `leaseTransitions`.
-    pub(super) number: u32,
-    /// When the term ends, unless the Lease is renewed before.
-    pub(super) until: Instant,
-    uid: String,
-    acquired: Timestamp,
 }
 
 /// The Lease as last seen; none if the server answered that it does not exist.
