@@ -61,11 +61,11 @@ pub const FAILURES: [FailReason; 3] =
 /// The fields of a manifest that decide ownership: name, namespace, and the ownership labels if the author
 /// wrote them.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Identity {
+pub struct OwnershipFields {
     metadata: Value,
 }
 
-impl Identity {
+impl OwnershipFields {
     /// The paths of those fields.
     const PATHS: [&[&str]; 4] = [
         &["metadata", "name"],

@@ -17,7 +17,7 @@ use lifecycle_objects::keys;
 use lifecycle_objects::observation::{Query, QueryBy, Version, could_find};
 use lifecycle_objects::stamp::Stamp;
 
-use crate::manifest::Identity;
+use crate::manifest::OwnershipFields;
 
 /// By what the objects of one resource are recognised.
 #[derive(Debug, Clone)]
@@ -29,7 +29,7 @@ pub struct Criteria<'a> {
     /// Whether the resource can delete, disown or recreate an object.
     pub is_guarded: bool,
     /// The name, namespace and ownership labels of the rendered manifest; `None` if it was not rendered.
-    pub identity: Option<&'a Identity>,
+    pub identity: Option<&'a OwnershipFields>,
     /// The queries of the task's other resources of this kind at the same destination.
     pub competing: Vec<CompetingSelector<'a>>,
 }

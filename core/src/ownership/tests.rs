@@ -48,9 +48,9 @@ fn labels(adapter: &str, id: &str, resource: &str) -> Value {
     json!({ keys::ADAPTER: adapter, keys::RESOURCE_ID: id, keys::RESOURCE: resource })
 }
 
-fn identity(name: &str, labels: Value) -> Identity {
+fn identity(name: &str, labels: Value) -> OwnershipFields {
     let object = json!({ "metadata": { "name": name, "namespace": "team", "labels": labels } });
-    Identity::render(
+    OwnershipFields::render(
         &Manifest::Inline(Tree::parse(&object).unwrap()),
         &TransportKind::Kubernetes,
         &Scope::new(Timestamp::UNIX_EPOCH),
@@ -64,7 +64,7 @@ fn classified(
     labels: &Value,
     annotations: &Value,
     competing: &[CompetingSelector<'_>],
-    identity: &Identity,
+    identity: &OwnershipFields,
 ) -> (Owned, Owned) {
     let (stamp, version) = (stamp(), version(labels, annotations));
     let criteria = |identity| Criteria {

@@ -211,7 +211,7 @@ impl<'t> Planner<'t> {
         let (namespace, name) = match (live, desired) {
             (Some(live), _) => (live.namespace().to_owned(), live.name().to_owned()),
             (None, Some(desired)) => (desired.namespace.clone().unwrap_or_default(), desired.name.clone()),
-            (None, None) => match self.context(self.position(), scope, &self.unknown()).identity() {
+            (None, None) => match self.context(self.position(), scope, &self.unknown()).ownership_fields() {
                 Ok(identity) => (identity.namespace().to_owned(), identity.name().to_owned()),
                 Err(_) => return Ok(None),
             },

@@ -128,7 +128,7 @@ impl Planner<'_> {
         let unknown = self.unknown();
         let mut others = versions.iter().enumerate().filter(|(place, _)| !written.contains(place));
         others.find_map(|(_, version)| {
-            let identity = self.context(index, scope, &unknown).identity().ok();
+            let identity = self.context(index, scope, &unknown).ownership_fields().ok();
             let label = self.criteria(index, identity.as_ref()).lost_label(version)?;
             let (namespace, name) = (version.namespace(), version.name());
             let object = if namespace.is_empty() { name.to_owned() } else { format!("{namespace}/{name}") };

@@ -18,7 +18,7 @@ use super::owner::OwnerStatus;
 use super::{reads, unobserved};
 use crate::decision::{NotYet, Resent};
 use crate::manifest::reserved::Reserved;
-use crate::manifest::{self, Desired, Identity};
+use crate::manifest::{self, Desired, OwnershipFields};
 use crate::outcome::GateAnswer;
 use crate::outcome::GateRecord;
 use crate::patch;
@@ -71,10 +71,10 @@ impl Context<'_> {
     }
 
     /// Renders only what decides ownership: the manifest's name, namespace and ownership labels.
-    pub(super) fn identity(&self) -> Result<Identity, Failure> {
-        let manifest = Identity::part_of(&self.resource.manifest);
+    pub(super) fn ownership_fields(&self) -> Result<OwnershipFields, Failure> {
+        let manifest = OwnershipFields::part_of(&self.resource.manifest);
         reads::check(&reads::of_manifest(&manifest), self.unknown).map_err(render_failed)?;
-        let identity = Identity::render(&manifest, &self.resource.transport, self.scope)?;
+        let identity = OwnershipFields::render(&manifest, &self.resource.transport, self.scope)?;
         match (self.reserved, identity.fault(&self.resource.name, self.stamp)) {
             (Reserved::Refused, Some(failure)) => Err(failure),
             (Reserved::Refused | Reserved::Kept, _) => Ok(identity),

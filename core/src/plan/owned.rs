@@ -20,7 +20,7 @@ use lifecycle_objects::observation::{Observation, QueryBy, Version};
 
 use super::decide::current;
 use super::{Planner, Slot};
-use crate::manifest::{Desired, Identity};
+use crate::manifest::{Desired, OwnershipFields};
 use crate::ownership::{CompetingSelector, Criteria, Owned};
 use crate::task::{Recreate, Resource};
 
@@ -80,13 +80,13 @@ impl Planner<'_> {
         }
         let unknown = self.unknown();
         let context = self.context(index, scope, &unknown);
-        let classify = |identity: Option<&Identity>| -> Vec<Owned> {
+        let classify = |identity: Option<&OwnershipFields>| -> Vec<Owned> {
             let criteria = self.criteria(index, identity);
             versions.iter().map(|version| criteria.classify(query, version)).collect()
         };
         let mut owned = classify(None);
         if owned.contains(&Owned::Ambiguous) {
-            let identity = context.identity();
+            let identity = context.ownership_fields();
             let identity = identity.map_err(|failure| format!("only the manifest tells what is its own: {failure}"))?;
             owned = classify(Some(&identity));
         }
@@ -154,7 +154,7 @@ impl Planner<'_> {
     }
 
     /// By what the objects of a resource are recognised, given its rendered identity.
-    pub(super) fn criteria<'a>(&'a self, index: usize, identity: Option<&'a Identity>) -> Criteria<'a> {
+    pub(super) fn criteria<'a>(&'a self, index: usize, identity: Option<&'a OwnershipFields>) -> Criteria<'a> {
         let resource = &self.task.resources[index];
         let others = self.task.resources.iter().zip(&self.slots).enumerate();
         let competing = others.filter(|(place, (other, _))| {

@@ -167,7 +167,7 @@ impl Planner<'_> {
     fn would_find(&self, version: &Version, scope: &Scope) -> bool {
         let Some(query) = &self.slots[self.position()].query else { return false };
         let unknown = self.unknown();
-        let Ok(identity) = self.context(self.position(), scope, &unknown).identity() else { return false };
+        let Ok(identity) = self.context(self.position(), scope, &unknown).ownership_fields() else { return false };
         could_find(query, version)
             && self.criteria(self.position(), Some(&identity)).classify(query, version) == Owned::Yes
     }

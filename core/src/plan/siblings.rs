@@ -62,7 +62,7 @@ impl Planner<'_> {
     /// The objects of a bundle.
     fn identities(&self, index: usize, bundle: &Bundle, scope: &Scope) -> Result<HashSet<Identity>, String> {
         let unknown = self.unknown();
-        let parent = self.context(index, scope, &unknown).identity().map_err(|failure| failure.message)?;
+        let parent = self.context(index, scope, &unknown).ownership_fields().map_err(|failure| failure.message)?;
         let (namespace, name) = (parent.namespace().to_owned(), parent.name().to_owned());
         let setting = self.setting(index, bundle, (namespace, name), Intent::Apply, scope);
         let rendered = self.rendered(bundle, &setting, scope).map_err(|failure| failure.message)?;
@@ -72,7 +72,7 @@ impl Planner<'_> {
     /// The only object of another entry.
     fn identity(&self, index: usize, scope: &Scope) -> Result<HashSet<Identity>, String> {
         let unknown = self.unknown();
-        let identity = self.context(index, scope, &unknown).identity().map_err(|failure| failure.message)?;
+        let identity = self.context(index, scope, &unknown).ownership_fields().map_err(|failure| failure.message)?;
         let kind = &self.task.resources[index].kind;
         let namespace = match is_namespaced(kind) {
             Some(false) => "",
