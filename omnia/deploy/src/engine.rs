@@ -324,10 +324,10 @@ impl<T: Transport> Catalog for Deployment<'_, T> {
         deploy_error(operation, error)
     }
 
-    async fn settle(&self, object: Value, stop: &CancellationToken) -> Result<Value, DeployError> {
+    async fn settle(&self, object: Value, stop: &CancellationToken) -> Result<(), DeployError> {
         let identity = Identity::from(ObjectRef::of(&object));
         if Kind::of(&identity.kind) != Some(Kind::AgentRuntime) || self.names.set.surface == Surface::Versioned {
-            return Ok(object);
+            return Ok(());
         }
         let written = generation(&object);
         let query = Query {
@@ -339,7 +339,7 @@ impl<T: Transport> Catalog for Deployment<'_, T> {
         let probe = || async {
             match self.transport.find(&query).await.map(|found| found.into_iter().next()) {
                 Ok(Some(object)) => match readiness(&object, written) {
-                    Readiness::Ready => Probe::Ready(object),
+                    Readiness::Ready => Probe::Ready(()),
                     Readiness::Pending => Probe::Pending,
                     Readiness::Failed(why) => {
                         let message = format!("resource reconciled into a failed state: {why}");

@@ -73,14 +73,10 @@ pub trait Catalog: Sync {
     /// The failure of an object's read or write.
     fn error(&self, operation: &'static str, error: &WriteError) -> DeployError;
 
-    /// Waits until a written object works, and returns it as it is then.
-    fn settle(
-        &self,
-        object: Value,
-        stop: &CancellationToken,
-    ) -> impl Future<Output = Result<Value, DeployError>> + Send {
-        let _ = stop;
-        ready(Ok(object))
+    /// Waits until a written object works.
+    fn settle(&self, object: Value, stop: &CancellationToken) -> impl Future<Output = Result<(), DeployError>> + Send {
+        let _ = (object, stop);
+        ready(Ok(()))
     }
 }
 
@@ -303,8 +299,8 @@ impl<T: Transport, C: Catalog> Driver<'_, T, C> {
         let unready = self.catalog.entry(&object, ResourceStatus::Failed);
         account.record(unready.clone());
         let executed = match self.catalog.settle(object, self.stop).await {
-            Ok(object) => {
-                let entry = self.catalog.entry(&object, status);
+            Ok(()) => {
+                let entry = Entry { status, ..unready };
                 let detail = if entry.arn.is_empty() { entry.uid.clone() } else { entry.arn.clone() };
                 let links = self.catalog.links(&entry);
                 account.linked(entry, written.action, detail, links);
