@@ -13,6 +13,7 @@
 //! | [`marks`], [`engine`], [`plan`] | the pack's objects as a set of `lifecycle-bundle`, and how they are called |
 //! | [`deployment`] | plan, apply, destroy and status, wherever objects are written |
 //! | [`rest`], [`workspace`], [`failure`], [`errors`] | requests to a workspace, as the set engine makes them, and what a refusal means |
+//! | [`login`] | the page where a person logs in, and the token that it gives |
 //! | [`provider`] | all of it behind the protocol |
 
 pub mod binding;
@@ -25,6 +26,7 @@ pub mod failure;
 pub mod intent;
 pub mod kinds;
 pub mod labels;
+pub mod login;
 pub mod marks;
 pub mod names;
 pub mod plan;

@@ -12,7 +12,7 @@ use lifecycle_kube::{Cluster, Settings};
 use lifecycle_transport::kubernetes::KubernetesTransport;
 use promptkit_deploy::account::Account;
 use promptkit_deploy::error::{Category, DeployError};
-use promptkit_deploy::protocol::{Capability, Plan, ProviderInfo};
+use promptkit_deploy::protocol::{Capability, Login, LoginRequest, LoginUrl, LoginUrlRequest, Plan, ProviderInfo};
 use promptkit_deploy::provider::{Call, Checked, Provider, Status};
 use promptkit_pack::reader::lines;
 use serde_json::Value;
@@ -21,6 +21,7 @@ use crate::config::{self, Config, SCHEMA, Target};
 use crate::deployment::{self, Site, dry};
 use crate::errors::deploy_error;
 use crate::kinds::Surface;
+use crate::login;
 use crate::rest::{Sleep, Workspace};
 use crate::workspace::WorkspaceTransport;
 
@@ -76,7 +77,13 @@ impl Provider for Omnia {
         ProviderInfo {
             name: NAME.to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            capabilities: vec![Capability::Plan, Capability::Apply, Capability::Destroy, Capability::Status],
+            capabilities: vec![
+                Capability::Plan,
+                Capability::Apply,
+                Capability::Destroy,
+                Capability::Status,
+                Capability::Login,
+            ],
             config_schema: SCHEMA.to_owned(),
         }
     }
@@ -131,6 +138,14 @@ impl Provider for Omnia {
             Reached::Workspace(site) => site.destroy(&call, account).await,
             Reached::Cluster(site) => site.destroy(&call, account).await,
         }
+    }
+
+    async fn get_login_url(&self, request: LoginUrlRequest) -> Result<LoginUrl, DeployError> {
+        login::page(&request, &self.environment)
+    }
+
+    async fn complete_login(&self, request: LoginRequest) -> Result<Login, DeployError> {
+        login::complete(&request, &self.environment).await
     }
 
     async fn status(&self, call: Call<'_, Config>) -> Result<Status, DeployError> {

@@ -284,10 +284,25 @@ async fn probe(server: Server, endpoint: &str, name: &str) -> Result<Workspace, 
     )))
 }
 
+/// Sends what a person who has no token yet got from the server.
+///
+/// # Errors
+/// The outer error: there can be no client. The inner one: the request failed, or was refused.
+pub async fn exchange(url: &str, body: &Value) -> Result<Result<Value, Failure>, SetupError> {
+    let server = Server::anonymous()?;
+    Ok(server.call(Method::POST, url, Some(body)).await.and_then(Answer::accepted))
+}
+
 impl Server {
     fn new(token: &Token) -> Result<Self, SetupError> {
         let mut bearer = HeaderValue::try_from(format!("Bearer {}", token.reveal())).map_err(|_| SetupError::Token)?;
         bearer.set_sensitive(true);
+        let mut server = Self::anonymous()?;
+        server.headers.insert(AUTHORIZATION, bearer);
+        Ok(server)
+    }
+
+    fn anonymous() -> Result<Self, SetupError> {
         let agent = HeaderValue::from_static(concat!("promptarena-deploy-omnia/", env!("CARGO_PKG_VERSION")));
         let http = reqwest::Client::builder()
             .tls_backend_preconfigured(tls::client_config().map_err(SetupError::Tls)?)
@@ -295,7 +310,7 @@ impl Server {
             .redirect(redirect::Policy::none())
             .build()
             .map_err(SetupError::Http)?;
-        Ok(Self { http, headers: HeaderMap::from_iter([(AUTHORIZATION, bearer), (USER_AGENT, agent)]) })
+        Ok(Self { http, headers: HeaderMap::from_iter([(USER_AGENT, agent)]) })
     }
 
     async fn call(&self, method: Method, url: &str, body: Option<&Value>) -> Result<Answer, Failure> {
