@@ -24,6 +24,7 @@ use lifecycle_objects::observation::{Described as _, Query, QueryBy, Version};
 use lifecycle_objects::readiness::Hints;
 use lifecycle_objects::write::WriteError;
 use lifecycle_transport::Transport;
+use promptkit_deploy::account::Account;
 use promptkit_deploy::drive::Catalog;
 use promptkit_deploy::error::{Category, DeployError};
 use promptkit_deploy::poll::{Probe, Unready, poll};
@@ -290,12 +291,12 @@ impl<T: Transport> Catalog for Deployment<'_, T> {
     }
 
     /// On today's API an agent does not name the policy with the tools that it must not call: it would run without.
-    fn obstacle(&self, identity: &Identity, state: &State) -> Option<DeployError> {
+    fn obstacle(&self, identity: &Identity, account: &Account) -> Option<DeployError> {
         let is_current = self.names.set.surface == Surface::Current;
         let is_agent = is_current && Kind::of(&identity.kind) == Some(Kind::AgentRuntime);
         let mut objects = self.names.set.objects.iter();
         let policy = objects.find(|object| is_agent && object.kind == Kind::AgentPolicy)?;
-        let entry = state.find(policy.kind.type_name(), &policy.name);
+        let entry = account.entry(policy.kind.type_name(), &policy.name);
         let is_missing = entry.is_none_or(|entry| entry.status == ResourceStatus::Failed);
         let message =
             format!("the policy `{}` was not written, and the agent would run without its blocklist", policy.name);

@@ -182,6 +182,12 @@ impl Account {
         self.book().events.clone()
     }
 
+    /// The entry of a resource, if the state has one. It costs less than [`state`](Self::state), which copies all of them.
+    #[must_use]
+    pub fn entry(&self, kind: &str, name: &str) -> Option<Entry> {
+        self.book().state.find(kind, name).cloned()
+    }
+
     /// Reads the state as it is now.
     #[must_use]
     pub fn state(&self) -> State {

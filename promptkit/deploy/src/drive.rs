@@ -33,7 +33,7 @@ use tokio_util::sync::CancellationToken;
 use crate::account::Account;
 use crate::error::{Category, DeployError};
 use crate::protocol::{Action, Link, ResourceStatus};
-use crate::state::{Entry, State};
+use crate::state::Entry;
 
 /// The time for all calls of one request of a pass. A client has no limit of its own, and each call has one.
 const LIMIT: Duration = Duration::from_secs(3600);
@@ -56,8 +56,8 @@ pub trait Catalog: Sync {
     fn remembered(&self, query: &Query) -> Vec<Value>;
 
     /// Why an object must not be written now, such as for what became of another one.
-    fn obstacle(&self, identity: &Identity, state: &State) -> Option<DeployError> {
-        let _ = (identity, state);
+    fn obstacle(&self, identity: &Identity, account: &Account) -> Option<DeployError> {
+        let _ = (identity, account);
         None
     }
 
@@ -229,7 +229,7 @@ impl<T: Transport, C: Catalog> Driver<'_, T, C> {
             let error = DeployError::new(Category::Network, self.catalog.operation(action), "it could not be read");
             unread.contains(&identity).then_some(error)
         };
-        let obstacle = || self.catalog.obstacle(&identity, &account.state()).filter(|_| action != Action::Delete);
+        let obstacle = || self.catalog.obstacle(&identity, account).filter(|_| action != Action::Delete);
         if let Some(error) = is_unread().or_else(obstacle) {
             let executed = Executed::Failed(unsent(&error.message));
             account.failed(error.of(&kind, &name));
@@ -243,7 +243,7 @@ impl<T: Transport, C: Catalog> Driver<'_, T, C> {
         if !verb.is_empty() {
             account.progress(format!("{verb} {kind}: {name}"), self.catalog.fraction(&identity));
             // The answer may get lost, and the object be written.
-            let known = account.state().find(&kind, &name).cloned();
+            let known = account.entry(&kind, &name);
             let entry = known.unwrap_or_else(|| Entry::new(&kind, &name, ResourceStatus::Failed));
             account.record(Entry { status: ResourceStatus::Failed, ..entry });
         }
@@ -332,7 +332,7 @@ impl<T: Transport, C: Catalog> Driver<'_, T, C> {
                 account.failed(error.hint("run the command again once that is over"));
             }
             (Some((_, Decision::Skip(SkipReason::InSync | SkipReason::Once))), None) => {
-                let known = account.state().find(kind, name).cloned();
+                let known = account.entry(kind, name);
                 let entry = known.unwrap_or_else(|| Entry::new(kind, name, ResourceStatus::Unchanged));
                 let links = self.catalog.links(&entry);
                 account.linked(Entry { status: ResourceStatus::Unchanged, ..entry }, Action::NoChange, "", links);
