@@ -18,6 +18,7 @@ pub mod checks;
 pub mod departure;
 pub mod digest;
 pub mod draft;
+pub mod drift;
 pub mod guard;
 pub mod marks;
 pub mod member;

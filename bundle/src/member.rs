@@ -19,8 +19,8 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use super::departure::Departure;
-use super::digest;
 use super::draft::Draft;
+use super::drift;
 use super::marks::{Marks, Owner, Written};
 use super::policy::{Adoption, Delete, Reconcile};
 use super::ready::ReadyRules;
@@ -365,7 +365,7 @@ impl Member {
             Executed::Recreated(object) => self.become_live(object, Effect::Recreated),
             Executed::Updated(object) | Executed::Patched(object) => {
                 let drift = match &self.live {
-                    Live::Member(before) if is_due_again => digest::changed_fields(before.object(), &object),
+                    Live::Member(before) if is_due_again => drift::changed_fields(before.object(), &object),
                     Live::Absent | Live::Member(_) | Live::Other(..) => Vec::new(),
                 };
                 self.become_live(object, Effect::Updated { drift });

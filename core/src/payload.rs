@@ -16,7 +16,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::overlay::{NOT_EVALUATED, REASON_NOT_RENDERED, is_key, status_fault};
+use crate::report_overlay::{NOT_EVALUATED, REASON_NOT_RENDERED, is_key, status_fault};
 use crate::task::{PayloadNode, PayloadSource};
 use lifecycle_language::cel::Answer;
 use lifecycle_language::field::Found;

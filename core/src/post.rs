@@ -1,7 +1,7 @@
 //! Phase 4 of a pass: builds the payloads, then runs the post actions.
 //!
 //! In: the task's payloads and actions, the event's [`Scope`] with the variable `adapter`, and the
-//! [`Account`] of the pass, from which the [`overlay`] corrects conditions. Out: a [`PostReport`]. All
+//! [`Account`] of the pass, from which the [`report_overlay`] corrects conditions. Out: a [`PostReport`]. All
 //! payloads are built before the first action runs. If a payload cannot be built, the actions whose body
 //! reads it fail, and the others run. Any other failure of an action ends the phase.
 
@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use crate::api_call::{ApiCall, ApiRequest};
-use crate::overlay::{self, Account, Corrected};
 use crate::payload;
+use crate::report_overlay::{self, Account, Corrected};
 use crate::stage::{Answer, CallError, Need, Phase, PhaseError, Progress, Stage, log_need};
 use crate::task::{Action, Payload, Task};
 use lifecycle_language::scope::Scope;
@@ -123,7 +123,7 @@ impl<'t> Reporter<'t> {
 
     /// Corrects a text that may be a status. The body of an action is often a payload, so a warning is reported once.
     fn corrected(&mut self, text: String) -> Corrected {
-        let corrected = overlay::apply(text, self.account);
+        let corrected = report_overlay::apply(text, self.account);
         let warning = corrected.warning.as_ref().filter(|warning| !self.report.warnings.contains(warning));
         self.report.warnings.extend(warning.cloned());
         corrected
@@ -152,13 +152,13 @@ impl<'t> Reporter<'t> {
         let payloads: Vec<String> = payloads.map(str::to_owned).collect();
         let source = template.source().trim();
         let is_one_action = source.starts_with("{{") && source.ends_with("}}") && source.matches("{{").count() == 1;
-        if is_one_action || payloads.iter().any(|payload| payload == body) || !overlay::is_status(body) {
+        if is_one_action || payloads.iter().any(|payload| payload == body) || !report_overlay::is_status(body) {
             return None;
         }
-        let Some(actual) = overlay::first_value(body) else {
+        let Some(actual) = report_overlay::first_value(body) else {
             return Some("the body of the report has values that cannot be checked; send a payload".to_owned());
         };
-        let confined = template.confine(scope, &actual, &payloads, overlay::first_value);
+        let confined = template.confine(scope, &actual, &payloads, report_overlay::first_value);
         confined.err().map(|error| format!("the body of the report: {error}"))
     }
 
@@ -191,7 +191,7 @@ const NO_GENERATION: &str = "the status has no `observed_generation`, so the API
 fn refusal(request: &ApiRequest, lacks_generation: bool) -> Option<String> {
     let path = request.url.split(['?', '#']).next().unwrap_or_default();
     let body = request.body.as_deref().filter(|_| path.trim_end_matches('/').ends_with("/statuses"))?;
-    if let Some(fault) = overlay::json_fault(body) {
+    if let Some(fault) = report_overlay::json_fault(body) {
         return Some(format!(
             "the body is no JSON, so the API would refuse it: {fault}; send a payload, which escapes the values in it"
         ));

@@ -12,6 +12,7 @@ pub mod api;
 pub mod approval;
 pub mod args;
 pub mod audit;
+pub mod canary;
 pub mod commands;
 pub mod config;
 pub mod connect;

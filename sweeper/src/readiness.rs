@@ -11,9 +11,9 @@ use lifecycle_core::sweep::{Hold, Policy, SweepPlan};
 use lifecycle_service::probes::Readiness;
 
 use crate::api::Api;
+use crate::canary::check_canaries;
 use crate::inventory::{Inventory, KindFilter};
 use crate::objects::Objects;
-use crate::owners::check_canaries;
 
 /// What is known about this replica; clones share it.
 #[derive(Debug, Clone, Default)]

@@ -18,9 +18,10 @@ use lifecycle_objects::id::GroupVersionKind;
 use lifecycle_objects::identity::GroupKind;
 
 use crate::api::Api;
+use crate::canary::check_canaries;
 use crate::inventory::{Found, Inventory, KindFilter, sweeps};
 use crate::objects::Objects;
-use crate::owners::{Answers, check_canaries};
+use crate::owners::Answers;
 
 /// What a pass found, and what it would delete.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, ensure};
 use lifecycle_core::outcome::Outcome;
-use lifecycle_core::overlay::{self, Account};
+use lifecycle_core::report_overlay::{self, Account};
 use lifecycle_e2e::{PATIENCE, await_condition, unique};
 use serde_json::{Value, json};
 
@@ -83,7 +83,7 @@ fn available(outcome: &Outcome) -> Result<(String, String)> {
     let told = json!({ "type": "Available", "status": "True", "reason": "Mine", "message": "" });
     let report = json!({ "adapter": "tester", "conditions": [told] }).to_string();
     let account = Account { outcomes: std::slice::from_ref(outcome), unread: None, is_deleting: Some(false) };
-    let report: Value = serde_json::from_str(&overlay::apply(report, account).text)?;
+    let report: Value = serde_json::from_str(&report_overlay::apply(report, account).text)?;
     let text = |key: &str| report["conditions"][0][key].as_str().unwrap_or_default().to_owned();
     Ok((text("reason"), text("message")))
 }

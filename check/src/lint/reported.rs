@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use lifecycle_config::document::Path;
-use lifecycle_core::overlay::is_key;
+use lifecycle_core::report_overlay::is_key;
 use lifecycle_core::task::{Payload, PayloadNode, PayloadSource};
 use lifecycle_language::cel::Expression;
 use lifecycle_language::template::Template;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use lifecycle_core::overlay::status_fault;
+use lifecycle_core::report_overlay::status_fault;
 use lifecycle_core::task::PayloadNode;
 use serde_json::Value;
 

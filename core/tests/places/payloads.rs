@@ -1,7 +1,7 @@
 //! Payloads and post actions whose expression fails or has no value.
 
-use lifecycle_core::overlay::Account;
 use lifecycle_core::post::Reporter;
+use lifecycle_core::report_overlay::Account;
 use serde_json::{Value, json};
 
 use crate::world::{ABSENT, FAILS, NULL, drive, scope, task};

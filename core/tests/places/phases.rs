@@ -1,10 +1,10 @@
 //! What the expressions of one phase hand to those of later phases.
 
-use lifecycle_core::overlay::Account;
 use lifecycle_core::params::Resolver;
 use lifecycle_core::post::Reporter;
 use lifecycle_core::precondition::{Evaluator, Verdict};
 use lifecycle_core::process_variables::Host;
+use lifecycle_core::report_overlay::Account;
 use serde_json::{Value, json};
 
 use crate::world::{drive, scope, task};

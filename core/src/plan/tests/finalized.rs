@@ -6,12 +6,13 @@ use serde_json::{Value, json};
 
 use super::passes::{Pass, config_map, gated, labels, live, pass, selecting, task, with, yes};
 use super::store::Store;
-use crate::overlay::{self, Account};
+use crate::report_overlay::{self, Account};
 
 /// Returns the status of a condition after the overlay's corrections; none if the report lacks it.
 fn reported(pass: &Pass, kind: &str) -> Option<String> {
     let payload = json!({ "adapter": "tester", "conditions": [] }).to_string();
-    let payload = overlay::apply(payload, Account { outcomes: &pass.outcomes, unread: None, is_deleting: Some(true) });
+    let payload =
+        report_overlay::apply(payload, Account { outcomes: &pass.outcomes, unread: None, is_deleting: Some(true) });
     let payload: Value = serde_json::from_str(&payload.text).unwrap();
     let conditions = payload["conditions"].as_array().into_iter().flatten();
     let condition = conditions.into_iter().find(|condition| condition["type"] == json!(kind))?;
@@ -84,7 +85,8 @@ fn unread_resource_is_not_reported_as_available_or_finalized() {
 fn claimed(pass: &Pass) -> Value {
     let conditions = json!([{ "type": "Finalized", "status": "True", "reason": "Mine", "message": "mine" }]);
     let payload = json!({ "adapter": "tester", "conditions": conditions }).to_string();
-    let payload = overlay::apply(payload, Account { outcomes: &pass.outcomes, unread: None, is_deleting: Some(false) });
+    let payload =
+        report_overlay::apply(payload, Account { outcomes: &pass.outcomes, unread: None, is_deleting: Some(false) });
     serde_json::from_str::<Value>(&payload.text).unwrap()["conditions"][0].take()
 }
 
@@ -167,7 +169,7 @@ fn hand_over_on_a_living_cluster_does_not_finalize_it() {
         let told = json!({ "type": "Finalized", "status": said, "reason": "Mine", "message": "" });
         let payload = json!({ "adapter": "tester", "conditions": [told] }).to_string();
         let account = Account { outcomes: &pass.outcomes, unread: None, is_deleting };
-        let corrected = overlay::apply(payload.clone(), account);
+        let corrected = report_overlay::apply(payload.clone(), account);
         assert_eq!((corrected.text, corrected.warning.is_some()), (payload, warns), "{said}, {is_deleting:?}");
     }
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::passes::{assert_settled, config_map, gated, labels, live, pass, selecting, task, version, with, yes};
 use super::store::Store;
-use crate::overlay;
+use crate::report_overlay;
 
 /// An object of somebody else.
 fn theirs(name: &str) -> Value {
@@ -163,8 +163,8 @@ fn deletion_beside_another_owners_object_says_whose_it_is() {
         );
         let condition = json!({ "type": "Finalized", "status": "True", "reason": "Mine", "message": "mine" });
         let payload = json!({ "adapter": "tester", "conditions": [condition] }).to_string();
-        let account = overlay::Account { outcomes: &gone.outcomes, unread: None, is_deleting: Some(true) };
-        let told = overlay::apply(payload, account).text;
+        let account = report_overlay::Account { outcomes: &gone.outcomes, unread: None, is_deleting: Some(true) };
+        let told = report_overlay::apply(payload, account).text;
         assert_eq!(told.contains(&format!("resource job: {beside}")), is_beside, "{gate}: {told}");
         assert!(told.contains(r#""status":"True""#), "{gate}: {told}");
     }

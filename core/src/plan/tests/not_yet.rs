@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::passes::{Pass, config_map, gated, live, pass, task, with};
 use super::store::Store;
-use crate::overlay::{self, Account};
+use crate::report_overlay::{self, Account};
 
 const DUE: &str = "timestamp(now()) > timestamp('2026-02-01T00:00:00Z')";
 
@@ -14,7 +14,7 @@ pub(super) fn available(pass: &Pass) -> (String, String, String) {
     let told = json!({ "type": "Available", "status": "True", "reason": "Mine", "message": "" });
     let payload = json!({ "adapter": "tester", "conditions": [told] }).to_string();
     let account = Account { outcomes: &pass.outcomes, unread: None, is_deleting: Some(false) };
-    let payload: Value = serde_json::from_str(&overlay::apply(payload, account).text).unwrap();
+    let payload: Value = serde_json::from_str(&report_overlay::apply(payload, account).text).unwrap();
     let text = |key: &str| payload["conditions"][0][key].as_str().unwrap().to_owned();
     (text("status"), text("reason"), text("message"))
 }
