@@ -14,8 +14,11 @@ pub(super) const SHORTEST_STAY: SignedDuration = SignedDuration::from_secs(60);
 
 /// After how many seconds Kubernetes deletes a finished Job; none if it does not.
 pub(super) fn stay(kind: &GroupKind, object: &Value) -> Option<i64> {
-    let is_job = *kind == GroupKind::new("batch", "Job");
-    object.pointer("/spec/ttlSecondsAfterFinished").filter(|_| is_job)?.as_i64()
+    let is_job = kind.group == "batch" && kind.kind == "Job";
+    if !is_job {
+        return None;
+    }
+    object.get("spec")?.get("ttlSecondsAfterFinished")?.as_i64()
 }
 
 /// Whether an object runs once, and is not created again when it is gone.

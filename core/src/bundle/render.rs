@@ -117,10 +117,10 @@ pub(crate) fn fill_in(item: &mut Value, kind: Option<&[(&'static str, Value); 2]
 pub fn is_list(value: &Value) -> bool {
     let text = |key: &str| value.get(key).and_then(Value::as_str);
     let has_items = value.get("items").is_some_and(Value::is_array);
-    let is_named = value.pointer("/metadata/name").is_some();
+    let is_named = || value.get("metadata").is_some_and(|metadata| metadata.get("name").is_some());
     match text("kind") {
         Some("List") if text("apiVersion") == Some("v1") => true,
-        Some(kind) => kind.ends_with("List") && has_items && !is_named,
+        Some(kind) => kind.ends_with("List") && has_items && !is_named(),
         None => false,
     }
 }
@@ -146,7 +146,9 @@ pub(crate) fn faults(value: &Value) -> Vec<Fault> {
         }];
     };
     let is_text = |key: &str| object.get(key).and_then(Value::as_str).is_some_and(|text| !text.is_empty());
-    let has = |part: &str, key: &str| value.pointer(part).is_some_and(|part| part.get(key).is_some());
+    let metadata = object.get("metadata");
+    let labels = metadata.and_then(|metadata| metadata.get("labels"));
+    let has = |part: Option<&Value>, key: &str| part.is_some_and(|part| part.get(key).is_some());
     let items = object.get("items").filter(|_| is_list(value));
     let known = [
         (
@@ -174,7 +176,7 @@ pub(crate) fn faults(value: &Value) -> Vec<Fault> {
             },
         ),
         (
-            has("/metadata", "generateName"),
+            has(metadata, "generateName"),
             Fault {
                 path: &["metadata", "generateName"],
                 message: "writes `metadata.generateName`, but a bundle finds its objects again by their names",
@@ -182,7 +184,7 @@ pub(crate) fn faults(value: &Value) -> Vec<Fault> {
             },
         ),
         (
-            has("/metadata/labels", keys::DISOWNED),
+            has(labels, keys::DISOWNED),
             Fault {
                 path: &["metadata", "labels", keys::DISOWNED],
                 message: "writes the label `hyperfleet.io/disowned`, with which an object is never updated or deleted again",

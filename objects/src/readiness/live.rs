@@ -42,7 +42,8 @@ impl<'o> Live<'o> {
 
     /// Whether the object has a `metadata.deletionTimestamp`, of any type: this answer may not depend on the form.
     pub(super) fn is_terminating(&self) -> bool {
-        self.object.pointer("/metadata/deletionTimestamp").is_some_and(|at| !at.is_null())
+        let metadata = self.object.get("metadata");
+        metadata.and_then(|metadata| metadata.get("deletionTimestamp")).is_some_and(|at| !at.is_null())
     }
 
     /// The object's kind. Objects of a list often lack it, and without it, any object would look like one of a kind
