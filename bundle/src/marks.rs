@@ -64,6 +64,11 @@ pub trait Marks: fmt::Debug + Send + Sync {
     /// The annotation that says what becomes of a member, as messages name it.
     fn departure_key(&self) -> &'static str;
 
+    /// What to do about an object of others that has a wanted name.
+    fn cure_of_taken(&self) -> &'static str {
+        "give the object another name, or the adoption policy `always` if the bundle is to take it over"
+    }
+
     /// The other entry for the same API resource to which an object belongs; none if it belongs to somebody else, and where a set has no
     /// other beside it.
     fn sibling_of<'v>(&self, version: &'v Version) -> Option<&'v str> {

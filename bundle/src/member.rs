@@ -285,9 +285,7 @@ impl Member {
                 Live::Other(_, Owner::GivenUpBy(_)) => {
                     "its manifests render it no longer; give the object the adoption policy `if-unowned` to have it handed over"
                 }
-                Live::Absent | Live::Member(_) | Live::Other(..) => {
-                    "give the object another name, or the adoption policy `always` if the bundle is to take it over"
-                }
+                Live::Absent | Live::Member(_) | Live::Other(..) => marks.cure_of_taken(),
             };
             let said = format!(" belongs to {owner}; it is left alone; {cure}");
             self.fail_by_rule(FailReason::NameTaken, &said);

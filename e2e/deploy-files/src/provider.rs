@@ -53,7 +53,7 @@ impl Files {
     ) -> Result<(), DeployError> {
         let (directory, (kind, name)) = (Directory::of(call.config), key);
         let existed = self.exists(&directory, kind, name);
-        let entry = account.state().find(kind, name).cloned();
+        let entry = account.entry(kind, name);
         account.record(entry.unwrap_or_else(|| Entry::new(kind, name, ResourceStatus::Failed)));
         if self.sabotage.is("makes new names") && call.prior.find(kind, name).is_none() {
             directory.write_another(kind, name).await?;

@@ -111,6 +111,12 @@ impl Set<'_> {
         Some(Identity { kind, namespace: Some(self.workspace.to_owned()), name: entry.name.clone() })
     }
 
+    /// Whether an object of this kind is the operator's once it is there.
+    #[must_use]
+    pub fn is_operators(&self, kind: Kind) -> bool {
+        self.once() == Some(kind)
+    }
+
     /// The kind that is the operator's once it is there, on today's API.
     fn once(&self) -> Option<Kind> {
         (self.surface == Surface::Current).then_some(Kind::ToolRegistry)
@@ -161,7 +167,7 @@ impl Set<'_> {
         let rendered = prepare(drafts, &setting).map_err(refused)?;
         let names = Names { set: self, digests: digests(&rendered), order: self.order() };
         // Objects of a kind that is not listed are left alone: where a registry is the operator's, no deletion looks for it.
-        let kinds = Kind::ALL.into_iter().filter(|kind| intent == Intent::Apply || self.once() != Some(*kind));
+        let kinds = Kind::ALL.into_iter().filter(|kind| intent == Intent::Apply || !self.is_operators(*kind));
         let memory = Memory::of_places(kinds.map(|kind| (kind.version_kind(), true)), []);
         let memory = Some(Stored { memory, generation: Some(NO_GENERATION), is_exact: true });
         Ok((Pass::new(Beginning { setting, intent, rendered, memory, is_last: false }), names))
@@ -304,7 +310,7 @@ impl<T: Transport> Catalog for Deployment<'_, T> {
     }
 
     fn excused(&self, identity: &Identity, error: &WriteError) -> Option<String> {
-        let is_operators = Kind::of(&identity.kind).is_some_and(|kind| self.names.set.once() == Some(kind));
+        let is_operators = Kind::of(&identity.kind).is_some_and(|kind| self.names.set.is_operators(kind));
         let is_forbidden = matches!(error.status, Some(401 | 403));
         (is_operators && is_forbidden).then(|| format!("it is the operator's, and was not written: {}", error.message))
     }

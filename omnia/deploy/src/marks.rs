@@ -159,6 +159,10 @@ impl Marks for PackMarks {
         json!({ "metadata": { "labels": { labels::MANAGED_BY: null, labels::PACK_ID: null } } })
     }
 
+    fn cure_of_taken(&self) -> &'static str {
+        "give the pack or its agent another name, or delete that object"
+    }
+
     fn departure_key(&self) -> &'static str {
         labels::RESOURCE_TYPE
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use futures::future::join_all;
 use lifecycle_bundle::member::Effect;
 use lifecycle_bundle::report::{ObjectReport, Report};
-use lifecycle_bundle::table::{Decision, Row};
+use lifecycle_bundle::table::{Decision, Intent, Row};
 use lifecycle_objects::identity::Identity;
 use lifecycle_objects::object_ref::ObjectRef;
 use lifecycle_objects::observation::QueryBy;
@@ -135,10 +135,17 @@ impl<T: Transport> Site<T> {
                         Claim::Foreign(owner) => {
                             account.left(&entry.kind, &entry.name, &format!("it belongs to {owner}"));
                         }
-                        Claim::Ours => {
+                        Claim::Ours if set.is_operators(kind) => {
                             let left = format!("Left {} \"{}\" in place (operator-owned)", entry.kind, entry.name);
                             account.progress(left, -1.0);
                             account.update_state(|state| state.forget(&entry.kind, &entry.name));
+                        }
+                        // A version that was replaced, or the registry to which agents are bound.
+                        Claim::Ours if report.intent == Intent::Apply => {}
+                        Claim::Ours => {
+                            let message = "it is still there, although no list has it";
+                            let error = DeployError::new(Category::Conflict, "delete", message);
+                            account.failed(error.hint("run the command again").of(&entry.kind, &entry.name));
                         }
                     }
                 }

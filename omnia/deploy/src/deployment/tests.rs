@@ -4,7 +4,7 @@ mod lives;
 mod world;
 
 use promptkit_deploy::error::Category;
-use promptkit_deploy::protocol::{EventKind, Health};
+use promptkit_deploy::protocol::{EventKind, Health, ResourceStatus};
 use serde_json::json;
 
 use self::world::{Fault, World, pack};
@@ -83,6 +83,7 @@ fn object_of_others_is_neither_changed_nor_deleted() {
     let errors = account.errors();
     assert!(errors.len() == 1 && errors[0].category == Category::Conflict, "{errors:?}");
     assert!(errors[0].message.contains("belongs to `helm`"), "{errors:?}");
+    assert!(errors[0].message.ends_with("another name, or delete that object"), "{errors:?}");
     assert!(world.ours().contains(&"AgentRuntime b".to_owned()), "the others are written");
     let account = world.destroy();
     assert!(
@@ -274,4 +275,24 @@ fn deletion_that_waits_for_a_finalizer_is_told_and_waited_for() {
     world.pack = pack(&["a", "b"], &[], "1.0.0");
     let errors = world.apply().errors();
     assert!(errors.len() == 1 && errors[0].category == Category::Conflict, "what goes cannot be wanted: {errors:?}");
+}
+
+#[test]
+fn version_that_was_replaced_stays_until_all_goes() {
+    let mut world = World::new();
+    world.surface = Surface::Current;
+    world.put(json!({
+        "apiVersion": "omnia.altairalabs.ai/v1alpha1", "kind": "PromptPack",
+        "metadata": {
+            "name": "pp-old", "namespace": "team",
+            "labels": { "app.kubernetes.io/managed-by": "promptarena", "promptkit.altairalabs.ai/pack-id": "p" },
+        },
+    }));
+    world.state.record(Entry::new("prompt_pack", "pp-old", ResourceStatus::Created));
+    world.pack = pack(&["a"], &[], "1.0.0");
+    assert_eq!(world.apply().errors(), []);
+    assert!(world.exists("PromptPack pp-old") && world.state.find("prompt_pack", "pp-old").is_some());
+    assert!(world.plan().contains(&"NO_CHANGE prompt_pack.pp-old".to_owned()));
+    assert_eq!(world.destroy().errors(), []);
+    assert_eq!((world.ours(), world.state.resources), (Vec::new(), Vec::new()));
 }
